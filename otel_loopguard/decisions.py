@@ -1,0 +1,138 @@
+"""What the engine says: decisions on steps, violations of rules, reports on runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from otel_loopguard.detectors import Action
+from otel_loopguard.endings import Status
+from otel_loopguard.steps import SpanKey
+
+Phase: TypeAlias = Literal["pre", "post"]
+"""`pre`: found before the step happened; `post`: found by what came out of it."""
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule broken by a step, with its evidence."""
+
+    rule: str
+    reason: str
+    action: Action
+    phase: Phase
+    step: int
+    """The number of the step in its run, from 1."""
+    count: float
+    """How often it happened; seconds for `time_budget`."""
+    threshold: float
+    kind: str = ""
+    tool: str = ""
+    """The tool's name, for tool calls."""
+    agent: str = ""
+    wasted_steps: int = 0
+    """Steps that did nothing but repeat."""
+    span: SpanKey | None = None
+
+    @property
+    def message(self) -> str:
+        """One sentence for people."""
+        subject = f"tool {self.tool!r}" if self.tool else f"{self.kind} step"
+        by = f" by agent {self.agent!r}" if self.agent else ""
+        verdict = "stop" if self.action == "abort" else "warning"
+        return (
+            f"{self.rule}: {subject}{by} at step {self.step}: {self.count:g} against a threshold of "
+            f"{self.threshold:g} ({verdict})"
+        )
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on a step."""
+
+    allowed: bool
+    step_count: int
+    """Steps of the run so far, this one included if it was allowed or happened."""
+    refusal: Violation | None = None
+    """Why the step is refused."""
+    violations: tuple[Violation, ...] = ()
+    """What this step showed for the first time: each rule once per level and run."""
+
+    @property
+    def action(self) -> Literal["allow", "warn", "abort"]:
+        """The strictest thing said about the step."""
+        if not self.allowed:
+            return "abort"
+        return "warn" if self.violations else "allow"
+
+    @property
+    def reason(self) -> str | None:
+        """The reason of the refusal, such as `MAX_STEPS_EXCEEDED`."""
+        return None if self.refusal is None else self.refusal.reason
+
+    @property
+    def rule(self) -> str | None:
+        """The rule that refuses the step, such as `step_budget`."""
+        return None if self.refusal is None else self.refusal.rule
+
+    @property
+    def details(self) -> Mapping[str, object]:
+        """The refusal as a mapping; empty if there is none."""
+        if self.refusal is None:
+            return {}
+        return {**msgspec.structs.asdict(self.refusal), "message": self.refusal.message}
+
+
+class Stats(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts of the run so far. Tokens are counts, costs US dollars, durations seconds."""
+
+    steps: int
+    tool_calls: int
+    model_calls: int
+    duration_s: float
+    distinct_tools: int
+    repeated_calls: int
+    """Tool calls that brought nothing this agent had not had before."""
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+    open_steps: int
+    evicted_steps: int
+    """Open steps forgotten because too many were open at once."""
+    failed_callbacks: int
+    """How often `on_violation` raised."""
+
+
+class RunReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a run."""
+
+    status: Status
+    rule: str | None
+    """The rule of the trip: the first violation whose action is abort."""
+    steps: int
+    model_calls: int
+    tool_calls: int
+    last_tool: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+    duration_s: float
+    violations: tuple[Violation, ...]
+    open_call_ids: tuple[str, ...]
+    """Ids of tool calls that started and never came back."""
+    trace: tuple[str, ...]
+    """The last steps as `kind:name`, without content."""
+
+    @property
+    def trip(self) -> Violation | None:
+        """The first violation whose action is abort."""
+        return next((v for v in self.violations if v.action == "abort"), None)
+
+
+class LoopGuardError(Exception):
+    """A refused step, for loops that prefer an exception to a decision."""
+
+    def __init__(self, decision: Decision) -> None:
+        self.decision = decision
+        refusal = decision.refusal
+        super().__init__("the step was allowed" if refusal is None else refusal.message)

@@ -1,0 +1,81 @@
+"""The same few calls in the same order, round and round, with nothing new coming back."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from otel_loopguard.detectors._base import Facts, Finding, Moment, Settings, Thresholds
+from otel_loopguard.detectors._periods import Periods
+from otel_loopguard.steps import StepKind
+
+LONGEST_CYCLE = 8
+
+
+class CyclicCalls:
+    """The same few calls in the same order, round and round, with nothing new coming back.
+
+    What it sees
+        A cycle of 2 to 8 calls of one agent, at least two of them different, counted in full
+        rounds. A result that this agent has not seen before ends the cycle; where a result is
+        unknown, the call alone is compared.
+    Why it matters
+        Two tools that send an agent back and forth never repeat a call in a row. On 21,365 recorded
+        runs, three rounds came up in 1 of 1,732 successful ones.
+    What it does not see
+        Cycles whose results keep changing (polling two things in turn), and longer ones.
+    """
+
+    rule: ClassVar[str] = "cyclic_calls"
+    reason: ClassVar[str] = "CYCLIC_CALLS_DETECTED"
+    kinds: ClassVar[frozenset[StepKind]] = frozenset(("tool",))
+    per_agent: ClassVar[bool] = True
+    foresees: ClassVar[bool] = True
+    moment: Moment = "result"
+
+    __slots__ = ("_last", "_periods", "_same_in_a_row", "_thresholds", "_unseen")
+
+    def __init__(self, thresholds: Thresholds) -> None:
+        self._thresholds = thresholds
+        self._periods = Periods(LONGEST_CYCLE)
+        self._last: int | None = None
+        self._same_in_a_row = 0
+        self._unseen = False
+
+    @classmethod
+    def of(cls, settings: Settings, /) -> CyclicCalls | None:
+        """Make it if the rule is on."""
+        thresholds = settings.rules.get(cls.rule)
+        return None if thresholds is None else cls(thresholds)
+
+    def check(self, facts: Facts, /) -> Finding | None:
+        """Count the rounds that this call would complete.
+
+        Before the result is there, a call completes a round only if the results of this agent's
+        calls stay out of sight anyway.
+        """
+        if facts.call is None or self._is_news(facts) or (facts.pending and not self._unseen):
+            return None
+        matched = self._periods.matched_with(facts.call)
+        if not matched:
+            return None
+        same_in_a_row = self._same_in_a_row + 1 if facts.call == self._last else 1
+        rounds, period = max(
+            (
+                (count // period + 1, period)
+                for period, count in matched.items()
+                if same_in_a_row < period <= count
+            ),
+            default=(0, 0),
+        )
+        return self._thresholds.judge(rounds, (rounds - 1) * period)
+
+    def commit(self, facts: Facts, /) -> None:
+        """Add the call; news ends the rounds so far."""
+        self._periods.push(facts.call, restart=self._is_news(facts))
+        self._same_in_a_row = self._same_in_a_row + 1 if facts.call == self._last else 1
+        self._last = facts.call
+        self._unseen = facts.outcome is None
+
+    @staticmethod
+    def _is_news(facts: Facts) -> bool:
+        return facts.novel and facts.outcome is not None

@@ -1,0 +1,48 @@
+"""More model calls than the run was given."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from otel_loopguard.detectors._base import Facts, Finding, Moment, Settings, over
+from otel_loopguard.steps import StepKind
+
+
+class LlmCallBudget:
+    """More model calls than the run was given.
+
+    What it sees
+        Every attempted model call of the run, failed ones and those of sub-agents included. With
+        `max_llm_calls=N` the N-th is allowed and the next one is refused before it leaves.
+    Why it matters
+        Model calls are what a runaway pays for.
+    What it does not see
+        Requests that an SDK repeats by itself below one model call.
+    """
+
+    rule: ClassVar[str] = "llm_call_budget"
+    reason: ClassVar[str] = "MAX_LLM_CALLS_EXCEEDED"
+    kinds: ClassVar[frozenset[StepKind]] = frozenset(("llm",))
+    per_agent: ClassVar[bool] = False
+    foresees: ClassVar[bool] = False
+    moment: Moment = "start"
+
+    __slots__ = ("_calls", "_limit")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._calls = 0
+
+    @classmethod
+    def of(cls, settings: Settings, /) -> LlmCallBudget | None:
+        """Make it if `max_llm_calls` is set."""
+        limit = settings.limits.max_llm_calls
+        return None if limit is None else cls(limit)
+
+    def check(self, facts: Facts, /) -> Finding | None:
+        """Count this call on top of those that happened or are on their way."""
+        return over(self._calls + facts.ahead + 1, self._limit)
+
+    def commit(self, facts: Facts, /) -> None:  # noqa: ARG002 -- every call counts alike
+        """Count the call."""
+        self._calls += 1

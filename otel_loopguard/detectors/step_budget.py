@@ -1,0 +1,48 @@
+"""More steps than the run was given."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from otel_loopguard.detectors._base import COUNTED, Facts, Finding, Moment, Settings, over
+from otel_loopguard.steps import StepKind
+
+
+class StepBudget:
+    """More steps than the run was given.
+
+    What it sees
+        Model calls, tool calls and custom steps of the run, sub-agents' included. With
+        `max_steps=N` the N-th is allowed and the next one is refused before it happens.
+    Why it matters
+        The last line of defence: it needs no arguments and no results, and every runaway reaches it.
+    What it does not see
+        Whether the steps get anywhere.
+    """
+
+    rule: ClassVar[str] = "step_budget"
+    reason: ClassVar[str] = "MAX_STEPS_EXCEEDED"
+    kinds: ClassVar[frozenset[StepKind]] = COUNTED
+    per_agent: ClassVar[bool] = False
+    foresees: ClassVar[bool] = False
+    moment: Moment = "start"
+
+    __slots__ = ("_limit", "_steps")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._steps = 0
+
+    @classmethod
+    def of(cls, settings: Settings, /) -> StepBudget | None:
+        """Make it if `max_steps` is set."""
+        limit = settings.limits.max_steps
+        return None if limit is None else cls(limit)
+
+    def check(self, facts: Facts, /) -> Finding | None:
+        """Count this step on top of those that happened or are on their way."""
+        return over(self._steps + facts.ahead + 1, self._limit)
+
+    def commit(self, facts: Facts, /) -> None:  # noqa: ARG002 -- every step counts alike
+        """Count the step."""
+        self._steps += 1

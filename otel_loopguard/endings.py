@@ -1,0 +1,53 @@
+"""How a model turn, and with it a run, ended: read from structure, never from prose."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from otel_loopguard.canonical import UNKNOWN
+from otel_loopguard.steps import Step
+
+Status: TypeAlias = Literal[
+    "complete",
+    "truncated",
+    "filtered",
+    "empty",
+    "provider_error",
+    "tool_error",
+    "cancelled",
+    "running",
+    "aborted",
+]
+
+_FINISHED = frozenset(("stop", "end_turn", "stop_sequence", "completed", "complete", "end", "eos"))
+_TRUNCATED = frozenset(("length", "max_tokens", "max_output_tokens", "incomplete", "model_length"))
+_FILTERED = frozenset(("content_filter", "content-filter", "safety", "refusal", "blocklist"))
+_TOOLS = frozenset(("tool_calls", "tool_call", "tool_use", "tool-calls", "function_call"))
+
+
+def ending_of(step: Step) -> Status:
+    """Say how the run would have ended if this had been its last step.
+
+    A turn is `complete` when it asked for no tool, gave a finishing reason (Chat Completions,
+    Responses and Messages spell it differently) and its text is not blank; unknown text counts as
+    text. What asks for tools is `running`.
+    """
+    if step.kind != "llm":
+        return "tool_error" if step.kind == "tool" and step.error is not None else "running"
+    if step.error is not None:
+        return "provider_error"
+    reasons = {reason.lower() for reason in step.finish_reasons}
+    if reasons & _TRUNCATED:
+        return "truncated"
+    if reasons & _FILTERED:
+        return "filtered"
+    asked = step.tool_calls is not UNKNOWN and bool(step.tool_calls)
+    if asked or reasons & _TOOLS or not reasons & _FINISHED:
+        return "running"
+    blank = isinstance(step.output, str) and not step.output.strip()
+    return "empty" if blank else "complete"
+
+
+def finished(step: Step) -> bool:
+    """Say whether this turn is known to have finished the run, its text included."""
+    return isinstance(step.output, str) and ending_of(step) == "complete"

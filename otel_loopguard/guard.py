@@ -1,0 +1,175 @@
+"""The engine: is this run still sane? A function of its inputs alone, one guard per run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from otel_loopguard.decisions import Decision, RunReport, Stats, Violation
+from otel_loopguard.endings import Status
+from otel_loopguard.policy import LimitOptions, Policy
+from otel_loopguard.run_state import RunState
+from otel_loopguard.steps import Step
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class LoopGuard:
+    """Decides, step by step, whether a run may go on. One guard per run, one caller at a time.
+
+    `check` asks whether a step may happen and counts it if so; `record` tells what came out of it.
+    Without a policy the default rules are in force; keyword arguments set limits on top.
+
+        guard = LoopGuard(max_steps=20)
+        decision = guard.check(Step(kind="tool", name="search", arguments={"q": "x"}))
+        if not decision.allowed:
+            raise LoopGuardError(decision)
+
+    Args:
+        policy: the rules and limits; the default policy if `None`.
+        clock: seconds on any monotonic line; used for steps that bring no time of their own.
+        on_violation: called with each refusal and each newly reported violation. What it raises is
+            swallowed and counted in `stats().failed_callbacks`.
+        limits: `max_steps`, `max_llm_calls` and the other limits of `Policy`.
+
+    Raises:
+        PolicyError: for an unknown limit or a bad value.
+
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        on_violation: Callable[[Violation], object] | None = None,
+        **limits: Unpack[LimitOptions],
+    ) -> None:
+        base = policy if policy is not None else Policy()
+        self.policy = base.with_limits(**limits) if limits else base
+        self._clock = clock
+        self._on_violation = on_violation
+        self._failed_callbacks = 0
+        self._run: RunState | None = None
+        self._held: Violation | None = None
+        self._own_time = False
+
+    def start(self, at: float | None = None) -> None:
+        """Begin a fresh run, at `at` seconds if given. Optional: the first check begins one."""
+        self._begin_run(self._now(at))
+
+    def preview(self, step: Step, *, ahead: int = 0) -> Decision:
+        """Say what `check` would say, and forget it.
+
+        `ahead` model calls have been let through and are not steps yet: they count as if they were.
+        """
+        now_s = self._now(step.started_s)
+        run = self._run if self._run is not None else RunState(self.policy.settings, now_s)
+        begun = run.begin(step, now_s, ahead=ahead)
+        refusal = self._held or begun.findings.refusal
+        return Decision(
+            allowed=refusal is None,
+            step_count=begun.number if refusal is None else run.steps,
+            refusal=refusal,
+            violations=begun.findings.news,
+        )
+
+    def check(self, step: Step, *, commit: bool = False, ahead: int = 0) -> Decision:
+        """Say whether the step may happen, and count it if so. Never raises.
+
+        A refused step leaves the run as if nobody had asked. With `commit=True` it is counted all
+        the same: for steps that nobody can prevent. `ahead` is that of `preview`.
+        """
+        now_s = self._now(step.started_s)
+        run = self._run if self._run is not None else self._begin_run(now_s)
+        run.settle()
+        begun = run.begin(step, now_s, ahead=ahead)
+        refusal = self._held or begun.findings.refusal
+        if refusal is None or commit:
+            run.commit(begun, now_s, refused=refusal is not None)
+        news = begun.findings.news
+        if refusal is not None or news:
+            run.note(news)
+            self._tell(news if refusal is None or refusal in news else (refusal, *news))
+        return Decision(
+            allowed=refusal is None, step_count=run.steps, refusal=refusal, violations=news
+        )
+
+    def record(self, step: Step) -> Decision:
+        """Tell what came out of a step: result, error, tokens, time. May refuse the run from here.
+
+        It completes the open step with the same span, else the same call id, else the oldest open
+        one of the same kind, name and arguments; with none open the step is checked and counted
+        first. An abort found here holds: every later check is refused until `end` or `reset`.
+        """
+        now_s = self._now(step.started_s if step.ended_s is None else step.ended_s)
+        run = self._run
+        if run is None:
+            run = self._begin_run(now_s if step.started_s is None else step.started_s)
+        refusal, news = None, ()
+        opened = run.find_open(step)
+        if opened is None:
+            begun = run.begin(step, now_s, phase="post")
+            refusal, news = begun.findings
+            opened = run.commit(begun, now_s, refused=(self._held or refusal) is not None)
+            run.note(news)
+        findings = run.finish(opened, step, now_s)
+        self._held = self._held or refusal or findings.refusal
+        run.note(findings.news)
+        self._tell((*news, *findings.news))
+        return Decision(
+            allowed=self._held is None,
+            step_count=run.steps,
+            refusal=self._held,
+            violations=(*news, *findings.news),
+        )
+
+    def stats(self) -> Stats:
+        """Return the counts of the run so far."""
+        now_s = self._latest()
+        run = self._run if self._run is not None else RunState(self.policy.settings, now_s)
+        return run.stats(now_s, self._failed_callbacks)
+
+    def end(self, status: Status | None = None) -> RunReport:
+        """End the run and return its report; the next check begins a fresh one.
+
+        `status` overrides how the run's last step says that it ended.
+        """
+        now_s = self._latest()
+        run = self._run if self._run is not None else RunState(self.policy.settings, now_s)
+        self.reset()
+        return run.report(now_s, status)
+
+    def report(self, status: Status | None = None) -> RunReport:
+        """Return the report of the run so far, without ending it."""
+        now_s = self._latest()
+        run = self._run if self._run is not None else RunState(self.policy.settings, now_s)
+        return run.report(now_s, status)
+
+    def reset(self) -> None:
+        """Forget the run; the next check begins a fresh one."""
+        self._run = self._held = None
+
+    def _begin_run(self, at_s: float) -> RunState:
+        self.reset()
+        self._run = RunState(self.policy.settings, at_s)
+        return self._run
+
+    def _now(self, given_s: float | None) -> float:
+        self._own_time = given_s is not None
+        return self._clock() if given_s is None else given_s
+
+    def _latest(self) -> float:
+        own = self._own_time and self._run is not None
+        return self._run.last_s if own and self._run is not None else self._clock()
+
+    def _tell(self, violations: tuple[Violation, ...]) -> None:
+        if self._on_violation is None:
+            return
+        for violation in violations:
+            try:
+                self._on_violation(violation)
+            except Exception:  # noqa: BLE001 -- a foreign callback may do anything
+                self._failed_callbacks += 1

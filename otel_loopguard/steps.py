@@ -1,0 +1,74 @@
+"""What an agent did, as plain data.
+
+A step is one thing an agent did: a model call, a tool call, a sub-agent, or anything the
+application counts as one. Detectors, policies and telemetry speak of steps only; where a step came
+from (a live span, a recorded file, a hand-written loop) is forgotten here.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from otel_loopguard.canonical import UNKNOWN, Unknown
+
+StepKind: TypeAlias = Literal["llm", "tool", "agent", "custom"]
+"""`llm` a model call, `tool` a tool call, `agent` a sub-agent, `custom` what the application says."""
+
+
+class SpanKey(NamedTuple):
+    """Which span a step was read from."""
+
+    trace_id: int
+    span_id: int
+
+
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool call that a model asked for."""
+
+    name: str
+    arguments: object = UNKNOWN
+    call_id: str | None = None
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing the agent did.
+
+    Absent, truncated and empty are three different things: `UNKNOWN` (absent, cut or hidden) never
+    equals anything, `{}` equals `{}`. Times are seconds on one time line per run, tokens are
+    counts, `cost_usd` is US dollars. `input_tokens` includes cached tokens.
+    """
+
+    kind: StepKind
+    name: str = ""
+    arguments: object = UNKNOWN
+    result: object = UNKNOWN
+    error: str | None = None
+    """What went wrong (type and message, as far as known); `None` if nothing did."""
+    call_id: str | None = None
+    agent: str = ""
+    agent_id: str | None = None
+    """Which invocation of the agent."""
+    agent_parent_id: str | None = None
+    finish_reasons: tuple[str, ...] = ()
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost_usd: float | None = None
+    tool_calls: tuple[ToolCall, ...] | Unknown = UNKNOWN
+    """The calls that a model turn asked for; `()` is known to be none."""
+    offered_tools: frozenset[str] | Unknown = UNKNOWN
+    output: str | Unknown = UNKNOWN
+    """The text of a model turn."""
+    batch: str | None = None
+    """Steps with the same batch were asked for by one model turn."""
+    approved: bool = False
+    """A person approved this call: it is exempt from the repetition rules."""
+    provider: str = ""
+    model: str = ""
+    started_s: float | None = None
+    ended_s: float | None = None
+    span: SpanKey | None = None
