@@ -1,0 +1,36 @@
+"""Keep AI agents from running away, by watching the telemetry they already emit."""
+
+from __future__ import annotations
+
+from otel_loopguard.abort import AbortHook, AbortRequest, RunAborted, abort_of, guarded_run
+from otel_loopguard.decisions import Decision, LoopGuardError, RunReport, Stats, Violation
+from otel_loopguard.environment import read_policy
+from otel_loopguard.guard import LoopGuard
+from otel_loopguard.policy import Policy, PolicyError
+from otel_loopguard.processor import LoopGuardSpanProcessor
+from otel_loopguard.steps import UNKNOWN, SpanKey, Step, ToolCall
+from otel_loopguard.version import VERSION
+
+__version__ = VERSION
+
+__all__ = [
+    "UNKNOWN",
+    "AbortHook",
+    "AbortRequest",
+    "Decision",
+    "LoopGuard",
+    "LoopGuardError",
+    "LoopGuardSpanProcessor",
+    "Policy",
+    "PolicyError",
+    "RunAborted",
+    "RunReport",
+    "SpanKey",
+    "Stats",
+    "Step",
+    "ToolCall",
+    "Violation",
+    "abort_of",
+    "guarded_run",
+    "read_policy",
+]

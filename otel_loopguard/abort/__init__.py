@@ -1,0 +1,9 @@
+"""Stopping a run: the built-in stops, the user's hooks, and what the caller gets."""
+
+from __future__ import annotations
+
+from otel_loopguard.abort.aborted import RunAborted, abort_of
+from otel_loopguard.abort.boundary import guarded_run
+from otel_loopguard.abort.hooks import AbortHook, AbortRequest
+
+__all__ = ["AbortHook", "AbortRequest", "RunAborted", "abort_of", "guarded_run"]

@@ -1,0 +1,51 @@
+"""What the caller of a stopped run gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from otel_loopguard.decisions import RunReport
+
+
+class RunAborted(Exception):  # noqa: N818 -- not an error of the application: a run was stopped
+    """The loop guard stopped the run; `report` says why and what it had done.
+
+    An ordinary exception, so that frameworks clean up as they do for any other. They often wrap it:
+    use `abort_of(exception)`, or a `guarded_run()` block, to get at it.
+    """
+
+    def __init__(self, report: RunReport) -> None:
+        super().__init__(report)
+        self.report = report
+
+    def __str__(self) -> str:
+        """Say which rule stopped the run, on what evidence, after how much."""
+        trip = self.report.trip
+        why = "its rules" if trip is None else trip.message
+        return (
+            f"the loop guard stopped the run after {self.report.steps} steps "
+            f"({self.report.model_calls} model calls, {self.report.tool_calls} tool calls): {why}"
+        )
+
+
+def abort_of(exception: BaseException | None) -> RunAborted | None:
+    """Return the `RunAborted` that an exception is, wraps or groups; `None` if there is none.
+
+    Looks through `__cause__`, `__context__` and exception groups.
+    """
+    return next((e for e in _inside(exception) if isinstance(e, RunAborted)), None)
+
+
+def _inside(exception: BaseException | None) -> Iterator[BaseException]:
+    waiting = [exception]
+    met: set[int] = set()
+    while waiting:
+        found = waiting.pop()
+        if found is None or id(found) in met:
+            continue
+        met.add(id(found))
+        yield found
+        grouped: object = getattr(found, "exceptions", ())
+        members = grouped if isinstance(grouped, (tuple, list)) else ()
+        waiting += [found.__context__, found.__cause__]
+        waiting += [e for e in members if isinstance(e, BaseException)]

@@ -1,0 +1,108 @@
+"""`guarded_run`: the block in which a run happens, and where its stop comes out as `RunAborted`."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from contextvars import Token
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from opentelemetry import trace
+
+from otel_loopguard import semconv
+from otel_loopguard.abort.aborted import RunAborted, abort_of
+from otel_loopguard.abort.cancel_task import RootTask
+from otel_loopguard.decisions import RunReport
+from otel_loopguard.runs import CURRENT, Slot
+from otel_loopguard.version import VERSION
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from opentelemetry.trace import Span
+    from typing_extensions import Self
+
+
+class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppress`
+    """A block that is one run, whatever spans are in it: `with` and `async with`.
+
+        with guarded_run("order-4711") as run:
+            agent.run("...")
+        print(run.report)
+
+    Every span in the block, in threads too if they take the context along, belongs to the run. If
+    the guard stops it, the block raises `RunAborted`, however the framework wrapped it; our own
+    cancellation of the task becomes `RunAborted` too, as `asyncio.timeout` does it. The caller's own
+    cancellation, and every other exception of a run that was not stopped, passes through.
+
+    Opens a span of its own where none is current, and writes `loopguard.run.id` on the current one.
+
+    Args:
+        run_id: what to call the run in telemetry; made up if not given. Must not be a secret.
+
+    """
+
+    __slots__ = ("_own_span", "_slot", "_token", "report", "run_id")
+
+    def __init__(self, run_id: str | None = None) -> None:
+        self.run_id = run_id if run_id is not None else uuid.uuid4().hex
+        self.report: RunReport | None = None
+        """What became of the run; `None` until the block is left, or if it held no step."""
+        self._slot = Slot(self.run_id)
+        self._token: Token[Slot | None] | None = None
+        self._own_span: AbstractContextManager[Span] | None = None
+
+    def __enter__(self) -> Self:
+        """Make the code in this block one run."""
+        self._slot.task = RootTask.running()
+        self._token = CURRENT.set(self._slot)
+        if not trace.get_current_span().get_span_context().is_valid:
+            tracer = trace.get_tracer("otel_loopguard", VERSION)
+            self._own_span = tracer.start_as_current_span("guarded_run")
+            self._own_span.__enter__()
+        trace.get_current_span().set_attribute(semconv.RUN_ID, self.run_id)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End the run; raise `RunAborted` if it was stopped."""
+        stopped = any(run.stopped for run in self._slot.runs.values())
+        reports = [run.tracker.close(run) for run in tuple(self._slot.runs.values())]
+        self.report = max(reports, key=lambda report: report.trip is not None, default=None)
+        self._slot.explicit_id = None
+        if self._token is not None:
+            CURRENT.reset(self._token)
+        if self._own_span is not None:
+            self._own_span.__exit__(kind, exception, traceback)
+        if isinstance(exception, RunAborted) or not stopped or self.report is None:
+            return
+        if self._is_stop(exception):
+            raise RunAborted(self.report) from exception
+
+    async def __aenter__(self) -> Self:
+        """Make the code in this block one run."""
+        return self.__enter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End the run; raise `RunAborted` if it was stopped."""
+        self.__exit__(kind, exception, traceback)
+
+    def _is_stop(self, exception: BaseException | None) -> bool:
+        """Say whether the block was left because of our stop."""
+        task = self._slot.task
+        cancelled = isinstance(task, RootTask) and task.cancelled
+        if exception is None:
+            return cancelled
+        if isinstance(exception, asyncio.CancelledError):
+            return isinstance(task, RootTask) and cancelled and task.take_back()
+        return isinstance(exception, Exception) or abort_of(exception) is not None

@@ -1,0 +1,210 @@
+"""The span processor: live spans in, telemetry and stops out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from opentelemetry import trace
+from opentelemetry.sdk.trace import SpanProcessor
+from opentelemetry.trace import StatusCode
+
+from otel_loopguard.abort.aborted import RunAborted
+from otel_loopguard.abort.cancel_task import RootTask
+from otel_loopguard.abort.ladder import BUILT_IN, BuiltIn, Ladder
+from otel_loopguard.abort.model_gate import guard_requests, leave_requests
+from otel_loopguard.admission import Admission
+from otel_loopguard.environment import resolve_mode
+from otel_loopguard.policy import Mode, Policy, PolicyError
+from otel_loopguard.runs import RunTracker, Verdict
+from otel_loopguard.spans import SpanEventRecord, SpanRecord
+from otel_loopguard.telemetry import Telemetry
+
+if TYPE_CHECKING:
+    from opentelemetry._logs import LoggerProvider
+    from opentelemetry.context import Context
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.sdk.trace import ReadableSpan, Span
+
+    from otel_loopguard.abort.hooks import AbortHook
+
+_FAULTS = 20
+"""Kinds of faults of our own that are logged, each once."""
+
+_logger = logging.getLogger(__name__)
+
+
+class LoopGuardSpanProcessor(SpanProcessor):
+    """Watches the spans of agents, reports runaways, and stops them.
+
+        provider.add_span_processor(LoopGuardSpanProcessor(mode="enforce"))
+
+    Add it to any provider that has `add_span_processor`, before or after exporters. Nothing but
+    `RunAborted` ever leaves it, and that only from a model request that is refused.
+
+    Args:
+        policy: the rules and limits; the default policy if `None`.
+        mode: `observe` reports, `enforce` also stops. If `None`: `OTEL_LOOPGUARD_MODE`, else the
+            policy's, else `enforce` if `abort_hooks` or `abort` is given, else `observe`.
+        abort_hooks: called when a run trips, in order; see `AbortHook`.
+        abort: the built-in stops to use, `gate` and `cancel` (both by default); `()` for none.
+        meter_provider: where metrics go; the global one if `None`.
+        logger_provider: where log events go; the global one if `None`.
+        log_events: whether violations are written as log events too.
+        hook_timeout_s: seconds that one call of a hook may take.
+
+    Raises:
+        PolicyError: for a mode or a built-in stop that does not exist.
+
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        *,
+        mode: Mode | None = None,
+        abort_hooks: Iterable[AbortHook] = (),
+        abort: Iterable[BuiltIn] | None = None,
+        meter_provider: MeterProvider | None = None,
+        logger_provider: LoggerProvider | None = None,
+        log_events: bool = True,
+        hook_timeout_s: float = 2.0,
+    ) -> None:
+        self.policy = policy if policy is not None else Policy()
+        hooks = tuple(abort_hooks)
+        can_stop = bool(hooks) or abort is not None
+        self.mode: Mode = resolve_mode(mode, self.policy, can_stop=can_stop)
+        self._enforces = self.mode == "enforce"
+        built_in = _built_in(BUILT_IN if abort is None else abort)
+        gated = self._enforces and "gate" in built_in
+        self._tracker = RunTracker(
+            self.policy,
+            live=True,
+            prevented_kinds=frozenset(("llm",)) if gated else frozenset(),
+            on_closed=lambda run, report: self._telemetry.run_ended(run, report),
+        )
+        self._telemetry = Telemetry(
+            self.policy,
+            self.mode,
+            self._tracker,
+            meter_provider=meter_provider,
+            logger_provider=logger_provider,
+            log_events=log_events,
+        )
+        self._ladder = Ladder(hooks, built_in, self._telemetry, timeout_s=hook_timeout_s)
+        self._telemetry.announce(hooks=self._ladder.names if self._enforces else ())
+        self._faults: set[str] = set()
+        self._is_shut_down = False
+        if gated:
+            guard_requests(self)
+        if can_stop and not self._enforces:
+            _logger.warning("mode is 'observe': nothing will be stopped, although stops were given")
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """Take in a span that starts."""
+        if self._is_shut_down:
+            return
+        try:
+            verdict = self._tracker.started(record_of(span), span)
+            if verdict is not None:
+                self._act(verdict)
+        except Exception as error:  # noqa: BLE001 -- telemetry must never break the application
+            self._fault(error)
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Take in a span that has ended."""
+        if self._is_shut_down:
+            return
+        try:
+            verdict = self._tracker.ended(record_of(span))
+            if verdict is not None:
+                self._act(verdict)
+        except Exception as error:  # noqa: BLE001 -- telemetry must never break the application
+            self._fault(error)
+
+    def admit(self) -> Admission | None:
+        """Let the model request of the calling code leave, or raise `RunAborted`."""
+        try:
+            span_id = trace.get_current_span().get_span_context().span_id
+            admission = Admission(self._tracker, span_id)
+            if admission.verdict is not None:
+                self._act(admission.verdict)
+            run = admission.run
+            if run is None or run.trip is None:
+                return admission
+            self._ladder.refused(run)
+            aborted = RunAborted(run.report())
+        except Exception as error:  # noqa: BLE001 -- a fault of ours never blocks a request
+            self._fault(error)
+            return None
+        raise aborted
+
+    def shutdown(self) -> None:
+        """Stop watching, and let every request pass again."""
+        self._is_shut_down = True
+        leave_requests(self)
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:  # noqa: ARG002 -- nothing waits
+        """Do nothing: nothing is held back."""
+        return True
+
+    def _act(self, verdict: Verdict) -> None:
+        """Write down what a verdict says, then stop the run if it says so."""
+        run, decision = verdict.run, verdict.decision
+        if verdict.opened:
+            if run.slot.task is None:
+                run.slot.task = RootTask.running()
+            self._telemetry.run_opened(run)
+        for violation in () if decision is None else decision.violations:
+            self._telemetry.violation(run, violation, verdict.node)
+        if verdict.tripped or verdict.is_last_turn:
+            self._telemetry.describe(run)
+        if verdict.tripped and self._enforces:
+            self._ladder.tripped(run)
+        if verdict.went_on and self._enforces:
+            self._ladder.went_on(run)
+        if verdict.report is not None:
+            self._telemetry.run_ended(run, verdict.report)
+
+    def _fault(self, error: Exception) -> None:
+        self._telemetry.fault(error)
+        kind = type(error).__qualname__
+        if kind not in self._faults and len(self._faults) < _FAULTS:
+            self._faults.add(kind)
+            _logger.error("the loop guard failed on a span; the application goes on", exc_info=error)
+
+
+def record_of(span: ReadableSpan) -> SpanRecord:
+    """Return a live or ended span of the SDK as plain data."""
+    context, parent, status = span.get_span_context(), span.parent, span.status
+    scope, attributes = span.instrumentation_scope, span.attributes
+    return SpanRecord(
+        name=span.name,
+        trace_id=context.trace_id if context else 0,
+        span_id=context.span_id if context else 0,
+        parent_id=None if parent is None else parent.span_id,
+        parent_is_remote=parent is not None and parent.is_remote,
+        is_sampled=context is not None and context.trace_flags.sampled,
+        scope="" if scope is None else scope.name,
+        attributes=attributes or {},
+        events=[
+            SpanEventRecord(name=event.name, attributes=event.attributes or {})
+            for event in span.events
+        ],
+        is_error=status.status_code is StatusCode.ERROR,
+        status_message=status.description or "",
+        started_ns=span.start_time or 0,
+        ended_ns=span.end_time,
+        # Not public, but nothing else tells that a value may have been cut.
+        value_length_limit=getattr(getattr(span, "_attributes", None), "max_value_len", None),
+    )
+
+
+def _built_in(names: Iterable[BuiltIn]) -> frozenset[BuiltIn]:
+    chosen = frozenset(names)
+    for name in chosen:
+        if name not in BUILT_IN:
+            message = f"abort: expected some of {', '.join(BUILT_IN)}, got {name!r}"
+            raise PolicyError(message)
+    return chosen

@@ -1,0 +1,119 @@
+"""Every attribute, event and metric name that is read or written, each with what it means."""
+
+from __future__ import annotations
+
+# --------------------------------------------------------------------------- names that are read
+# OpenTelemetry GenAI semantic conventions (0.1.0), with the older names that are still in use.
+GEN_AI_OPERATION_NAME = "gen_ai.operation.name"  # what the span is: chat, execute_tool, ...
+GEN_AI_PROVIDER_NAME = "gen_ai.provider.name"  # who serves the model
+GEN_AI_SYSTEM = "gen_ai.system"  # the same, before 1.37
+GEN_AI_REQUEST_MODEL = "gen_ai.request.model"  # the model that was asked for
+GEN_AI_RESPONSE_MODEL = "gen_ai.response.model"  # the model that answered
+GEN_AI_RESPONSE_ID = "gen_ai.response.id"  # the provider's id of the answer
+GEN_AI_RESPONSE_FINISH_REASONS = "gen_ai.response.finish_reasons"  # why the answer ended
+GEN_AI_RESPONSE_FINISH_REASON = "gen_ai.response.finish_reason"  # the same, Semantic Kernel
+GEN_AI_CONVERSATION_ID = "gen_ai.conversation.id"  # which conversation, over many runs
+GEN_AI_AGENT_NAME = "gen_ai.agent.name"  # the agent that acts
+GEN_AI_AGENT_CALL_ID = "gen_ai.agent.call.id"  # which invocation of the agent, Pydantic AI
+GEN_AI_WORKFLOW_NAME = "gen_ai.workflow.name"  # the workflow, where it is no agent
+GEN_AI_TOOL_NAME = "gen_ai.tool.name"  # the tool that is called
+GEN_AI_TOOL_CALL_ID = "gen_ai.tool.call.id"  # links the call to the model's request for it
+GEN_AI_TOOL_CALL_ARGUMENTS = "gen_ai.tool.call.arguments"  # opt-in: JSON text or a structure
+GEN_AI_TOOL_CALL_RESULT = "gen_ai.tool.call.result"  # opt-in: JSON text, text or a structure
+GEN_AI_TOOL_DEFINITIONS = "gen_ai.tool.definitions"  # opt-in: the tools a model may call
+GEN_AI_OUTPUT_MESSAGES = "gen_ai.output.messages"  # opt-in: what the model answered
+GEN_AI_USAGE_INPUT_TOKENS = "gen_ai.usage.input_tokens"  # includes cached ones
+GEN_AI_USAGE_PROMPT_TOKENS = "gen_ai.usage.prompt_tokens"  # the same, before 1.28
+GEN_AI_USAGE_OUTPUT_TOKENS = "gen_ai.usage.output_tokens"  # includes reasoning
+GEN_AI_USAGE_COMPLETION_TOKENS = "gen_ai.usage.completion_tokens"  # the same, before 1.28
+GEN_AI_USAGE_CACHE_READ = "gen_ai.usage.cache_read.input_tokens"  # part of the input tokens
+GEN_AI_USAGE_CACHE_READ_OLD = "gen_ai.usage.cache_read_input_tokens"  # the same, before 0.1.0
+GEN_AI_USAGE_CACHE_WRITE = "gen_ai.usage.cache_write.input_tokens"  # part of the input tokens
+GEN_AI_USAGE_CACHE_WRITE_OLD = "gen_ai.usage.cache_write_input_tokens"  # the same, Strands
+GEN_AI_USAGE_CACHE_CREATION = "gen_ai.usage.cache_creation.input_tokens"  # the same, before 0.1.0
+GEN_AI_USAGE_CACHE_CREATION_OLD = "gen_ai.usage.cache_creation_input_tokens"  # the same, older
+GEN_AI_USAGE_REASONING = "gen_ai.usage.reasoning.output_tokens"  # part of the output tokens
+GEN_AI_USAGE_REASONING_TRACELOOP = "gen_ai.usage.reasoning_tokens"  # the same, OpenLLMetry
+GEN_AI_USAGE_REASONING_PYDANTIC = "gen_ai.usage.details.reasoning_tokens"  # the same, Pydantic AI
+ERROR_TYPE = "error.type"  # the class of what went wrong; `_OTHER` says nothing
+EXCEPTION_EVENT = "exception"  # the span event of a raised exception
+EXCEPTION_TYPE = "exception.type"  # its class
+EXCEPTION_MESSAGE = "exception.message"  # its text
+ANTHROPIC_STOP_REASON = "anthropic.message.stop_reason"  # finish reason, the Anthropic SDK's spans
+PYDANTIC_TOOL_ARGUMENTS = "tool_arguments"  # arguments, Pydantic AI format 2
+PYDANTIC_TOOL_RESPONSE = "tool_response"  # result, Pydantic AI format 2
+PYDANTIC_COST = "operation.cost"  # US dollars of one model call, Pydantic AI
+MCP_METHOD_NAME = "mcp.method.name"  # marks a span of the MCP client or server
+
+# OpenInference semantic conventions (Arize).
+OPENINFERENCE_SPAN_KIND = "openinference.span.kind"  # LLM, TOOL, AGENT, CHAIN, ...
+OPENINFERENCE_AGENT_NAME = "agent.name"  # the agent that acts
+OPENINFERENCE_NODE_NAME = "graph.node.name"  # a node of the agents' graph
+OPENINFERENCE_NODE_ID = "graph.node.id"  # the same; a name in most packages
+OPENINFERENCE_INPUT_VALUE = "input.value"  # a tool's arguments, a model's whole request
+OPENINFERENCE_OUTPUT_VALUE = "output.value"  # a tool's result, a model's whole answer
+OPENINFERENCE_TOOL_NAME = "tool.name"  # the tool that is called
+OPENINFERENCE_TOOL_ID = "tool.id"  # the call's id, Google ADK and the Claude Agent SDK
+OPENINFERENCE_TOOL_CALL_ID = "tool_call.id"  # the call's id, Pydantic AI
+OPENINFERENCE_SESSION_ID = "session.id"  # which conversation, over many runs
+LLM_MODEL_NAME = "llm.model_name"  # the model
+LLM_PROVIDER = "llm.provider"  # who serves the model
+LLM_SYSTEM = "llm.system"  # whose model it is
+LLM_FINISH_REASON = "llm.finish_reason"  # why the answer ended
+LLM_OUTPUT_MESSAGES = "llm.output_messages"  # prefix of the flattened answer
+LLM_TOOLS = "llm.tools"  # prefix of the flattened tools a model may call
+LLM_COST_TOTAL = "llm.cost.total"  # US dollars of one model call
+LLM_TOKENS_PROMPT = "llm.token_count.prompt"  # includes cached ones
+LLM_TOKENS_COMPLETION = "llm.token_count.completion"  # includes reasoning
+LLM_TOKENS_CACHE_READ = "llm.token_count.prompt_details.cache_read"  # part of the prompt
+LLM_TOKENS_CACHE_WRITE = "llm.token_count.prompt_details.cache_write"  # part of the prompt
+LLM_TOKENS_REASONING = "llm.token_count.completion_details.reasoning"  # part of the completion
+
+# OpenLLMetry (Traceloop).
+TRACELOOP_SPAN_KIND = "traceloop.span.kind"  # workflow, agent, tool or task
+TRACELOOP_ENTITY_NAME = "traceloop.entity.name"  # the workflow, agent, tool or task
+TRACELOOP_ENTITY_INPUT = "traceloop.entity.input"  # what it was called with, JSON
+TRACELOOP_ENTITY_OUTPUT = "traceloop.entity.output"  # what it returned, JSON
+TRACELOOP_WORKFLOW_NAME = "traceloop.workflow.name"  # the workflow around it
+LLM_REQUEST_TYPE = "llm.request.type"  # what the span is, before gen_ai.operation.name
+
+# Ours, on spans whose values stayed where they were: written by one guard, read by another.
+ARGUMENTS_HASH = "loopguard.arguments.hash"  # equal where a tool's arguments are
+RESULT_HASH = "loopguard.result.hash"  # equal where a tool's results are
+
+# ------------------------------------------------------------------------ names that are written
+EVENT_VIOLATION = "loopguard.violation"  # a rule was broken: span event and log event
+
+RULE = "loopguard.rule"  # the rule, such as repeated_result
+REASON = "loopguard.reason"  # its reason, such as REPEATED_RESULT_DETECTED
+ACTION = "loopguard.action"  # warn or abort
+PHASE = "loopguard.phase"  # pre: before the step happened; post: by what came out of it
+COUNT = "loopguard.count"  # how often it happened; seconds for time_budget
+THRESHOLD = "loopguard.threshold"  # where the line was
+MESSAGE = "loopguard.message"  # one sentence for people, without content
+STEP_NUMBER = "loopguard.step.number"  # the step's number in its run, from 1
+STEP_SPAN_ID = "loopguard.step.span_id"  # the offending span, 16 hexadecimal digits
+STEP_TRACE_ID = "loopguard.step.trace_id"  # its trace, 32 hexadecimal digits
+WASTED_STEPS = "loopguard.wasted.steps"  # steps that did nothing but repeat
+RUN_ID = "loopguard.run.id"  # the run, as given to guarded_run or made from its first span
+RUN_STATUS = "loopguard.run.status"  # how the run ended, such as complete or aborted
+RUN_STEPS = "loopguard.run.steps"  # its steps so far (attribute), at its end (histogram, {step})
+TRIPPED = "loopguard.tripped"  # whether a violation said abort
+MODE = "loopguard.mode"  # observe or enforce
+HOOK = "loopguard.abort.hook"  # what was to stop the run
+ABORT_RESULT = "loopguard.abort.result"  # ok, failed or timeout
+STORE = "loopguard.store"  # which bounded store: spans or runs
+VERSION = "loopguard.version"  # the version of this package
+GEN_AI_TOKEN_TYPE = "gen_ai.token.type"  # input or output
+
+METRIC_VIOLATIONS = "loopguard.violations"  # counter, {violation}: reported violations
+METRIC_VIOLATIONS_BY_TOOL = "loopguard.violations.by_tool"  # counter, {violation}: with the tool
+METRIC_RUNS = "loopguard.runs"  # counter, {run}: runs that ended
+METRIC_RUN_ACTIVE = "loopguard.run.active"  # up-down counter, {run}: runs that go on
+METRIC_RUN_DURATION = "loopguard.run.duration"  # histogram, s
+METRIC_RUN_TOKEN_USAGE = "loopguard.run.token.usage"  # histogram, {token}
+METRIC_ABORTS = "loopguard.aborts"  # counter, {abort}: what became of stopping
+METRIC_ABORT_DURATION = "loopguard.abort.duration"  # histogram, s: from trip to stop
+METRIC_ERRORS = "loopguard.errors"  # counter, {error}: faults inside the guard
+METRIC_EVICTIONS = "loopguard.evictions"  # counter, {eviction}: forgotten because a store was full
+METRIC_INFO = "loopguard.info"  # gauge, 1: version and mode

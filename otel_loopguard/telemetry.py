@@ -1,0 +1,200 @@
+"""What the guard writes: events, attributes of the run's span, metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import get_args
+
+from opentelemetry import metrics, trace
+from opentelemetry._logs import LoggerProvider, SeverityNumber, get_logger
+from opentelemetry.context import Context
+from opentelemetry.metrics import MeterProvider
+from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, TraceFlags
+from opentelemetry.util.types import AttributeValue
+
+from otel_loopguard import semconv
+from otel_loopguard.decisions import RunReport, Violation
+from otel_loopguard.detectors import Action
+from otel_loopguard.instruments import Instruments
+from otel_loopguard.policy import Mode, Policy
+from otel_loopguard.runs import Run, RunTracker
+from otel_loopguard.span_tree import Node
+from otel_loopguard.version import VERSION
+
+NAMES = 200
+"""Agent and tool names that metrics tell apart; every further one is `_OTHER`."""
+
+_SCOPE = "otel_loopguard"
+_OTHER = "_OTHER"
+
+
+class Telemetry:
+    """Writes down what a guard found and did."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        mode: Mode,
+        tracker: RunTracker,
+        *,
+        meter_provider: MeterProvider | None = None,
+        logger_provider: LoggerProvider | None = None,
+        log_events: bool = True,
+    ) -> None:
+        self._logger = get_logger(_SCOPE, VERSION, logger_provider) if log_events else None
+        self._instruments = Instruments(
+            metrics.get_meter(_SCOPE, VERSION, meter_provider),
+            {semconv.VERSION: VERSION, semconv.MODE: mode},
+            lambda: {"spans": tracker.spans.evicted, "runs": tracker.evicted_runs},
+        )
+        self._rules = policy.rule_ids
+        self._agents: set[str] = set()
+        self._tools: set[str] = set()
+
+    def announce(self, agent: str | None = None, hooks: Iterable[str] = ()) -> None:
+        """Make the series exist at zero, so that the first violation is seen as an increase."""
+        for rule in self._rules:
+            for action in get_args(Action):
+                self._instruments.violations.add(0, _labels(rule, action, agent))
+        for hook in hooks:
+            for result in ("ok", "failed", "timeout"):
+                labels: dict[str, AttributeValue] = {
+                    semconv.HOOK: hook,
+                    semconv.ABORT_RESULT: result,
+                }
+                self._instruments.aborts.add(0, labels)
+
+    def run_opened(self, run: Run) -> None:
+        """Count a run that goes on."""
+        self._instruments.active.add(1, {semconv.GEN_AI_AGENT_NAME: self._agent(run.agent)})
+
+    def run_ended(self, run: Run, report: RunReport) -> None:
+        """Count a run that is over, and what it took."""
+        labels: dict[str, AttributeValue] = {semconv.GEN_AI_AGENT_NAME: self._agent(run.agent)}
+        self._instruments.active.add(-1, labels)
+        self._instruments.runs.add(
+            1,
+            {
+                **labels,
+                semconv.RUN_STATUS: report.status,
+                semconv.TRIPPED: report.trip is not None,
+            },
+        )
+        self._instruments.steps.record(report.steps, labels)
+        self._instruments.duration.record(report.duration_s, labels)
+        for token_type, tokens in (("input", report.input_tokens), ("output", report.output_tokens)):
+            self._instruments.tokens.record(tokens, {**labels, semconv.GEN_AI_TOKEN_TYPE: token_type})
+
+    def violation(self, run: Run, violation: Violation, node: Node | None) -> None:
+        """Write a violation to the nearest span above that records, to the log and the metrics."""
+        agent = self._agent(violation.agent or run.agent)
+        attributes = _described(run, violation)
+        target = _recording(node)
+        if target is not None:
+            target.add_event(semconv.EVENT_VIOLATION, attributes)
+        context = _context_of(violation, node)
+        counted = _labels(violation.rule, violation.action, agent)
+        self._instruments.violations.add(1, counted, context)
+        if violation.tool:
+            counted = _labels(violation.rule, violation.action, None)
+            counted[semconv.GEN_AI_TOOL_NAME] = _bounded(violation.tool, self._tools)
+            self._instruments.by_tool.add(1, counted, context)
+        if self._logger is not None:
+            severe = violation.action == "abort"
+            self._logger.emit(
+                event_name=semconv.EVENT_VIOLATION,
+                severity_number=SeverityNumber.ERROR if severe else SeverityNumber.WARN,
+                severity_text="ERROR" if severe else "WARN",
+                body=violation.message,
+                attributes=attributes,
+                context=context,
+            )
+
+    def describe(self, run: Run) -> None:
+        """Write what is known about the run on its topmost span, while that still records."""
+        span = None if run.top is None else run.top.live
+        if not isinstance(span, Span) or not span.is_recording():
+            return
+        report = run.report()
+        span.set_attribute(semconv.RUN_ID, run.id)
+        span.set_attribute(semconv.RUN_STATUS, report.status)
+        span.set_attribute(semconv.RUN_STEPS, report.steps)
+        span.set_attribute(semconv.TRIPPED, run.trip is not None)
+        if run.trip is not None:
+            span.set_attribute(semconv.RULE, run.trip.rule)
+
+    def abort(self, hook: str, result: str, seconds: float) -> None:
+        """Count what became of stopping a run, and how long after the trip."""
+        self._instruments.aborts.add(1, {semconv.HOOK: hook, semconv.ABORT_RESULT: result})
+        if result == "ok":
+            self._instruments.time_to_stop.record(seconds, {semconv.HOOK: hook})
+
+    def fault(self, error: BaseException) -> None:
+        """Count a fault inside the guard."""
+        self._instruments.errors.add(1, {semconv.ERROR_TYPE: type(error).__qualname__})
+
+
+    def _agent(self, name: str) -> str:
+        if name in self._agents:
+            return name
+        bounded = _bounded(name, self._agents)
+        self.announce(bounded)
+        return bounded
+
+
+def _bounded(name: str, known: set[str]) -> str:
+    if name not in known:
+        if len(known) >= NAMES:
+            return _OTHER
+        known.add(name)
+    return name
+
+
+def _recording(node: Node | None) -> Span | None:
+    """Return the nearest span above that records, the node's own only if there is no other."""
+    if node is None:
+        return None
+    nodes = list(node.upwards())
+    for above in (*nodes[1:], node):
+        if isinstance(above.live, Span) and above.live.is_recording():
+            return above.live
+    return None
+
+
+def _context_of(violation: Violation, node: Node | None) -> Context | None:
+    """Return a context with the offending span, for exemplars and log records."""
+    if violation.span is None or node is None:
+        return None
+    flags = TraceFlags(TraceFlags.SAMPLED if node.is_sampled else TraceFlags.DEFAULT)
+    offending = SpanContext(*violation.span, is_remote=False, trace_flags=flags)
+    return trace.set_span_in_context(NonRecordingSpan(offending), Context())
+
+
+def _described(run: Run, violation: Violation) -> dict[str, AttributeValue]:
+    described: dict[str, AttributeValue] = {
+        semconv.RULE: violation.rule,
+        semconv.REASON: violation.reason,
+        semconv.ACTION: violation.action,
+        semconv.PHASE: violation.phase,
+        semconv.COUNT: violation.count,
+        semconv.THRESHOLD: violation.threshold,
+        semconv.MESSAGE: violation.message,
+        semconv.STEP_NUMBER: violation.step,
+        semconv.WASTED_STEPS: violation.wasted_steps,
+        semconv.RUN_ID: run.id,
+    }
+    if violation.tool:
+        described[semconv.GEN_AI_TOOL_NAME] = violation.tool
+    if violation.agent:
+        described[semconv.GEN_AI_AGENT_NAME] = violation.agent
+    if violation.span is not None:
+        described[semconv.STEP_TRACE_ID] = f"{violation.span.trace_id:032x}"
+        described[semconv.STEP_SPAN_ID] = f"{violation.span.span_id:016x}"
+    return described
+
+
+def _labels(rule: str, action: str, agent: str | None) -> dict[str, AttributeValue]:
+    labels: dict[str, AttributeValue] = {semconv.RULE: rule, semconv.ACTION: action}
+    if agent is not None:
+        labels[semconv.GEN_AI_AGENT_NAME] = agent
+    return labels
