@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 
-from otel_loopguard.runs import Run, RunTracker, Verdict
+from otel_loopguard.runs import Run, Verdict
 from otel_loopguard.span_tree import Node
 from otel_loopguard.steps import Step
+from otel_loopguard.tracker import RunTracker
 
 _REQUEST = Step(kind="llm")
 

@@ -42,8 +42,8 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
         by = f" by agent {self.agent!r}" if self.agent else ""
         verdict = "stop" if self.action == "abort" else "warning"
         return (
-            f"{self.rule}: {subject}{by} at step {self.step}: {self.count:g} against a threshold of "
-            f"{self.threshold:g} ({verdict})"
+            f"{self.rule}: {subject}{by} at step {self.step}: {self.count:g} against a threshold "
+            f"of {self.threshold:g} ({verdict})"
         )
 
 

@@ -108,7 +108,8 @@ class LoopGuard:
         run = self._run
         if run is None:
             run = self._begin_run(now_s if step.started_s is None else step.started_s)
-        refusal, news = None, ()
+        refusal: Violation | None = None
+        news: tuple[Violation, ...] = ()
         opened = run.find_open(step)
         if opened is None:
             begun = run.begin(step, now_s, phase="post")

@@ -31,7 +31,7 @@ _LONGEST_WINDOW = 256
 
 
 class PolicyError(ValueError):
-    """A policy says something that cannot be followed; the text names path, value and expectation."""
+    """A policy that cannot be followed; the text names path, value and expectation."""
 
 
 class LimitOptions(TypedDict, total=False):
@@ -56,8 +56,8 @@ class Policy:
     """The rules and limits in force. Immutable.
 
     `Policy()` has the default rules and no limits, `Policy.none()` has nothing; keyword arguments
-    and `rules={"repeated_result": {"warn": 3, "abort": 5}}` are laid over that. `mode` is `observe`,
-    `enforce`, or `None` where the policy does not say.
+    and `rules={"repeated_result": {"warn": 3, "abort": 5}}` are laid over that. `mode` is
+    `observe`, `enforce`, or `None` where the policy does not say.
 
     Raises:
         PolicyError: for an unknown name or a value that is not what the option takes.
@@ -139,7 +139,8 @@ class Policy:
 
     def __repr__(self) -> str:
         """Show mode, limits and rules."""
-        return f"Policy(mode={self.mode!r}, limits={self.settings.limits!r}, rules={dict(self.settings.rules)!r})"
+        limits, rules = self.settings
+        return f"Policy(mode={self.mode!r}, limits={limits!r}, rules={dict(rules)!r})"
 
 
 _Made: TypeAlias = "tuple[Mode | None, Settings]"

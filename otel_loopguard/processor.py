@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,10 @@ from otel_loopguard.abort.model_gate import guard_requests, leave_requests
 from otel_loopguard.admission import Admission
 from otel_loopguard.environment import resolve_mode
 from otel_loopguard.policy import Mode, Policy, PolicyError
-from otel_loopguard.runs import RunTracker, Verdict
+from otel_loopguard.runs import Run, Verdict
 from otel_loopguard.spans import SpanEventRecord, SpanRecord
 from otel_loopguard.telemetry import Telemetry
+from otel_loopguard.tracker import RunTracker
 
 if TYPE_CHECKING:
     from opentelemetry._logs import LoggerProvider
@@ -82,17 +84,17 @@ class LoopGuardSpanProcessor(SpanProcessor):
             self.policy,
             live=True,
             prevented_kinds=frozenset(("llm",)) if gated else frozenset(),
-            on_closed=lambda run, report: self._telemetry.run_ended(run, report),
+            on_closed=lambda run, report: self._telemetry.run_ended(run.agent, report),
         )
         self._telemetry = Telemetry(
             self.policy,
             self.mode,
-            self._tracker,
+            lambda: {"spans": self._tracker.spans.evicted, "runs": self._tracker.evicted_runs},
             meter_provider=meter_provider,
             logger_provider=logger_provider,
             log_events=log_events,
         )
-        self._ladder = Ladder(hooks, built_in, self._telemetry, timeout_s=hook_timeout_s)
+        self._ladder = Ladder(hooks, built_in, timeout_s=hook_timeout_s, tell=self._came_out)
         self._telemetry.announce(hooks=self._ladder.names if self._enforces else ())
         self._faults: set[str] = set()
         self._is_shut_down = False
@@ -101,7 +103,11 @@ class LoopGuardSpanProcessor(SpanProcessor):
         if can_stop and not self._enforces:
             _logger.warning("mode is 'observe': nothing will be stopped, although stops were given")
 
-    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+    def on_start(
+        self,
+        span: Span,
+        parent_context: Context | None = None,  # noqa: ARG002 -- the span knows its parent
+    ) -> None:
         """Take in a span that starts."""
         if self._is_shut_down:
             return
@@ -155,24 +161,35 @@ class LoopGuardSpanProcessor(SpanProcessor):
         if verdict.opened:
             if run.slot.task is None:
                 run.slot.task = RootTask.running()
-            self._telemetry.run_opened(run)
+            self._telemetry.run_opened(run.agent)
         for violation in () if decision is None else decision.violations:
-            self._telemetry.violation(run, violation, verdict.node)
+            self._telemetry.violation(
+                violation, run.id, run.agent, verdict.spans(), sampled=verdict.is_sampled
+            )
         if verdict.tripped or verdict.is_last_turn:
-            self._telemetry.describe(run)
+            self._describe(run)
         if verdict.tripped and self._enforces:
             self._ladder.tripped(run)
         if verdict.went_on and self._enforces:
             self._ladder.went_on(run)
         if verdict.report is not None:
-            self._telemetry.run_ended(run, verdict.report)
+            self._telemetry.run_ended(run.agent, verdict.report)
+
+    def _came_out(self, run: Run, stop: str, result: str) -> None:
+        self._telemetry.abort(stop, result, time.monotonic() - run.tripped_s)
+        self._describe(run)
+
+    def _describe(self, run: Run) -> None:
+        self._telemetry.describe(run.top and run.top.live, run.id, run.report())
 
     def _fault(self, error: Exception) -> None:
         self._telemetry.fault(error)
         kind = type(error).__qualname__
         if kind not in self._faults and len(self._faults) < _FAULTS:
             self._faults.add(kind)
-            _logger.error("the loop guard failed on a span; the application goes on", exc_info=error)
+            _logger.error(
+                "the loop guard failed on a span; the application goes on", exc_info=error
+            )
 
 
 def record_of(span: ReadableSpan) -> SpanRecord:

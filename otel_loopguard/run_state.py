@@ -133,7 +133,8 @@ class RunState:
         self._input_tokens += step.input_tokens or 0
         self._output_tokens += step.output_tokens or 0
         self._cost_usd += step.cost_usd or 0.0
-        self._status = ending_of(step)
+        if started.kind != "agent":  # its last turn has said how it ended
+            self._status = ending_of(step)
         self.last_s = now_s
         return findings
 
@@ -207,9 +208,7 @@ class RunState:
             detector.commit(facts)
         return facts
 
-    def _facts_after(
-        self, opened: OpenStep, step: Step, call: int | None, now_s: float
-    ) -> Facts:
+    def _facts_after(self, opened: OpenStep, step: Step, call: int | None, now_s: float) -> Facts:
         failed = step.error is not None
         outcome = None
         if call is not None:

@@ -104,14 +104,14 @@ HOOK = "loopguard.abort.hook"  # what was to stop the run
 ABORT_RESULT = "loopguard.abort.result"  # ok, failed or timeout
 STORE = "loopguard.store"  # which bounded store: spans or runs
 VERSION = "loopguard.version"  # the version of this package
-GEN_AI_TOKEN_TYPE = "gen_ai.token.type"  # input or output
+GEN_AI_TOKEN_TYPE = "gen_ai.token.type"  # noqa: S105 -- input or output
 
 METRIC_VIOLATIONS = "loopguard.violations"  # counter, {violation}: reported violations
 METRIC_VIOLATIONS_BY_TOOL = "loopguard.violations.by_tool"  # counter, {violation}: with the tool
 METRIC_RUNS = "loopguard.runs"  # counter, {run}: runs that ended
 METRIC_RUN_ACTIVE = "loopguard.run.active"  # up-down counter, {run}: runs that go on
 METRIC_RUN_DURATION = "loopguard.run.duration"  # histogram, s
-METRIC_RUN_TOKEN_USAGE = "loopguard.run.token.usage"  # histogram, {token}
+METRIC_RUN_TOKEN_USAGE = "loopguard.run.token.usage"  # noqa: S105 -- histogram, {token}
 METRIC_ABORTS = "loopguard.aborts"  # counter, {abort}: what became of stopping
 METRIC_ABORT_DURATION = "loopguard.abort.duration"  # histogram, s: from trip to stop
 METRIC_ERRORS = "loopguard.errors"  # counter, {error}: faults inside the guard

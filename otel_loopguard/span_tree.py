@@ -50,7 +50,7 @@ class Node:
         self.is_open = True
         self.is_sampled = record.is_sampled
         self.run: Run | None = None
-        self.agent = "" if parent is None else parent.agent
+        self.agent: str = "" if parent is None else parent.agent
         self.read = False
         """It showed what it is, and has joined a run."""
         self.kind: StepKind | None = None

@@ -37,4 +37,4 @@ class SpanRecord(msgspec.Struct, frozen=True, kw_only=True):
     started_ns: int = 0
     ended_ns: int | None = None
     value_length_limit: int | None = None
-    """Attribute strings of this length may have been cut (the SDK's attribute value length limit)."""
+    """Attribute strings of this length may have been cut (the limit of the SDK)."""

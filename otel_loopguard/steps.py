@@ -13,8 +13,10 @@ import msgspec
 
 from otel_loopguard.canonical import UNKNOWN, Unknown
 
+__all__ = ["UNKNOWN", "SpanKey", "Step", "StepKind", "ToolCall"]
+
 StepKind: TypeAlias = Literal["llm", "tool", "agent", "custom"]
-"""`llm` a model call, `tool` a tool call, `agent` a sub-agent, `custom` what the application says."""
+"""A model call, a tool call, a sub-agent, or what the application counts as a step."""
 
 
 class SpanKey(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import get_args
 
 from opentelemetry import metrics, trace
@@ -17,8 +17,6 @@ from otel_loopguard.decisions import RunReport, Violation
 from otel_loopguard.detectors import Action
 from otel_loopguard.instruments import Instruments
 from otel_loopguard.policy import Mode, Policy
-from otel_loopguard.runs import Run, RunTracker
-from otel_loopguard.span_tree import Node
 from otel_loopguard.version import VERSION
 
 NAMES = 200
@@ -35,7 +33,7 @@ class Telemetry:
         self,
         policy: Policy,
         mode: Mode,
-        tracker: RunTracker,
+        evictions: Callable[[], Mapping[str, int]],
         *,
         meter_provider: MeterProvider | None = None,
         logger_provider: LoggerProvider | None = None,
@@ -45,7 +43,7 @@ class Telemetry:
         self._instruments = Instruments(
             metrics.get_meter(_SCOPE, VERSION, meter_provider),
             {semconv.VERSION: VERSION, semconv.MODE: mode},
-            lambda: {"spans": tracker.spans.evicted, "runs": tracker.evicted_runs},
+            evictions,
         )
         self._rules = policy.rule_ids
         self._agents: set[str] = set()
@@ -64,13 +62,13 @@ class Telemetry:
                 }
                 self._instruments.aborts.add(0, labels)
 
-    def run_opened(self, run: Run) -> None:
+    def run_opened(self, agent: str) -> None:
         """Count a run that goes on."""
-        self._instruments.active.add(1, {semconv.GEN_AI_AGENT_NAME: self._agent(run.agent)})
+        self._instruments.active.add(1, {semconv.GEN_AI_AGENT_NAME: self._agent(agent)})
 
-    def run_ended(self, run: Run, report: RunReport) -> None:
+    def run_ended(self, agent: str, report: RunReport) -> None:
         """Count a run that is over, and what it took."""
-        labels: dict[str, AttributeValue] = {semconv.GEN_AI_AGENT_NAME: self._agent(run.agent)}
+        labels: dict[str, AttributeValue] = {semconv.GEN_AI_AGENT_NAME: self._agent(agent)}
         self._instruments.active.add(-1, labels)
         self._instruments.runs.add(
             1,
@@ -82,18 +80,34 @@ class Telemetry:
         )
         self._instruments.steps.record(report.steps, labels)
         self._instruments.duration.record(report.duration_s, labels)
-        for token_type, tokens in (("input", report.input_tokens), ("output", report.output_tokens)):
-            self._instruments.tokens.record(tokens, {**labels, semconv.GEN_AI_TOKEN_TYPE: token_type})
+        for token_type, tokens in (
+            ("input", report.input_tokens),
+            ("output", report.output_tokens),
+        ):
+            self._instruments.tokens.record(
+                tokens, {**labels, semconv.GEN_AI_TOKEN_TYPE: token_type}
+            )
 
-    def violation(self, run: Run, violation: Violation, node: Node | None) -> None:
-        """Write a violation to the nearest span above that records, to the log and the metrics."""
-        agent = self._agent(violation.agent or run.agent)
-        attributes = _described(run, violation)
-        target = _recording(node)
+    def violation(
+        self,
+        violation: Violation,
+        run_id: str,
+        agent: str,
+        spans: Iterable[object],
+        *,
+        sampled: bool,
+    ) -> None:
+        """Write a violation to the first of the spans that records, to the log and the metrics.
+
+        `sampled` says whether the offending span is exported, so that an exemplar may name it.
+        """
+        attributes = _described(violation, run_id)
+        target = next((s for s in spans if isinstance(s, Span) and s.is_recording()), None)
         if target is not None:
             target.add_event(semconv.EVENT_VIOLATION, attributes)
-        context = _context_of(violation, node)
-        counted = _labels(violation.rule, violation.action, agent)
+        context = _context_of(violation, sampled=sampled)
+        agent_label = self._agent(violation.agent or agent)
+        counted = _labels(violation.rule, violation.action, agent_label)
         self._instruments.violations.add(1, counted, context)
         if violation.tool:
             counted = _labels(violation.rule, violation.action, None)
@@ -110,18 +124,17 @@ class Telemetry:
                 context=context,
             )
 
-    def describe(self, run: Run) -> None:
+    def describe(self, span: object, run_id: str, report: RunReport) -> None:
         """Write what is known about the run on its topmost span, while that still records."""
-        span = None if run.top is None else run.top.live
         if not isinstance(span, Span) or not span.is_recording():
             return
-        report = run.report()
-        span.set_attribute(semconv.RUN_ID, run.id)
+        trip = report.trip
+        span.set_attribute(semconv.RUN_ID, run_id)
         span.set_attribute(semconv.RUN_STATUS, report.status)
         span.set_attribute(semconv.RUN_STEPS, report.steps)
-        span.set_attribute(semconv.TRIPPED, run.trip is not None)
-        if run.trip is not None:
-            span.set_attribute(semconv.RULE, run.trip.rule)
+        span.set_attribute(semconv.TRIPPED, trip is not None)
+        if trip is not None:
+            span.set_attribute(semconv.RULE, trip.rule)
 
     def abort(self, hook: str, result: str, seconds: float) -> None:
         """Count what became of stopping a run, and how long after the trip."""
@@ -132,7 +145,6 @@ class Telemetry:
     def fault(self, error: BaseException) -> None:
         """Count a fault inside the guard."""
         self._instruments.errors.add(1, {semconv.ERROR_TYPE: type(error).__qualname__})
-
 
     def _agent(self, name: str) -> str:
         if name in self._agents:
@@ -150,27 +162,16 @@ def _bounded(name: str, known: set[str]) -> str:
     return name
 
 
-def _recording(node: Node | None) -> Span | None:
-    """Return the nearest span above that records, the node's own only if there is no other."""
-    if node is None:
-        return None
-    nodes = list(node.upwards())
-    for above in (*nodes[1:], node):
-        if isinstance(above.live, Span) and above.live.is_recording():
-            return above.live
-    return None
-
-
-def _context_of(violation: Violation, node: Node | None) -> Context | None:
+def _context_of(violation: Violation, *, sampled: bool) -> Context | None:
     """Return a context with the offending span, for exemplars and log records."""
-    if violation.span is None or node is None:
+    if violation.span is None:
         return None
-    flags = TraceFlags(TraceFlags.SAMPLED if node.is_sampled else TraceFlags.DEFAULT)
+    flags = TraceFlags(TraceFlags.SAMPLED if sampled else TraceFlags.DEFAULT)
     offending = SpanContext(*violation.span, is_remote=False, trace_flags=flags)
     return trace.set_span_in_context(NonRecordingSpan(offending), Context())
 
 
-def _described(run: Run, violation: Violation) -> dict[str, AttributeValue]:
+def _described(violation: Violation, run_id: str) -> dict[str, AttributeValue]:
     described: dict[str, AttributeValue] = {
         semconv.RULE: violation.rule,
         semconv.REASON: violation.reason,
@@ -181,7 +182,7 @@ def _described(run: Run, violation: Violation) -> dict[str, AttributeValue]:
         semconv.MESSAGE: violation.message,
         semconv.STEP_NUMBER: violation.step,
         semconv.WASTED_STEPS: violation.wasted_steps,
-        semconv.RUN_ID: run.id,
+        semconv.RUN_ID: run_id,
     }
     if violation.tool:
         described[semconv.GEN_AI_TOOL_NAME] = violation.tool

@@ -33,7 +33,7 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
 
     Every span in the block, in threads too if they take the context along, belongs to the run. If
     the guard stops it, the block raises `RunAborted`, however the framework wrapped it; our own
-    cancellation of the task becomes `RunAborted` too, as `asyncio.timeout` does it. The caller's own
+    cancellation of the task becomes `RunAborted` too, as with `asyncio.timeout`. The caller's own
     cancellation, and every other exception of a run that was not stopped, passes through.
 
     Opens a span of its own where none is current, and writes `loopguard.run.id` on the current one.
@@ -72,7 +72,7 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
     ) -> None:
         """End the run; raise `RunAborted` if it was stopped."""
         stopped = any(run.stopped for run in self._slot.runs.values())
-        reports = [run.tracker.close(run) for run in tuple(self._slot.runs.values())]
+        reports = [tracker.close(run) for tracker, run in tuple(self._slot.runs.items())]
         self.report = max(reports, key=lambda report: report.trip is not None, default=None)
         self._slot.explicit_id = None
         if self._token is not None:

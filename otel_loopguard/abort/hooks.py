@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 import inspect
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Literal, TypeAlias
 
@@ -70,7 +69,9 @@ def deliver(
         if thread.is_alive() and not call.needs_this_loop():
             call.finish("timeout", None)
         elif thread.is_alive():
-            threading.Timer(timeout_s, call.finish, ("timeout", None)).start()
+            patience = threading.Timer(timeout_s, call.finish, ("timeout", None))
+            patience.daemon = True
+            patience.start()
 
 
 def name_of(hook: AbortHook) -> str:
@@ -99,7 +100,8 @@ class _Call:
 
     def needs_this_loop(self) -> bool:
         """Say whether waiting here would block the event loop that the hook needs."""
-        if self._loop is None or not inspect.iscoroutinefunction(self._hook):
+        call: object = getattr(self._hook, "__call__", None)  # noqa: B004 -- may be `async def`
+        if self._loop is None or not any(map(inspect.iscoroutinefunction, (self._hook, call))):
             return False
         try:
             return asyncio.get_running_loop() is self._loop

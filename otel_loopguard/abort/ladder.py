@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import time
+from collections.abc import Callable
 from typing import Literal, TypeAlias, cast
 
 from otel_loopguard.abort.cancel_task import RootTask
@@ -17,7 +17,6 @@ from otel_loopguard.abort.hooks import (
 )
 from otel_loopguard.runs import Run
 from otel_loopguard.steps import SpanKey
-from otel_loopguard.telemetry import Telemetry
 
 BuiltIn: TypeAlias = Literal["gate", "cancel"]
 """`gate`: model requests of the run do not leave. `cancel`: its root task is cancelled, if steps
@@ -36,20 +35,27 @@ class Ladder:
 
     Every hook is asked once when a run trips. While steps still start after that, the hooks that
     failed are asked again, and the run's root task is cancelled.
+
+    Args:
+        hooks: the user's, in the order in which they are asked.
+        built_in: the built-in stops that are in use.
+        timeout_s: seconds that one call of a hook may take.
+        tell: told what became of each attempt: the run, what was to stop it, and the result.
+
     """
 
     def __init__(
         self,
         hooks: tuple[AbortHook, ...],
         built_in: frozenset[BuiltIn],
-        telemetry: Telemetry,
         *,
         timeout_s: float,
+        tell: Callable[[Run, str, AbortResult], object],
     ) -> None:
         self.built_in = built_in
         self._hooks = hooks
-        self._telemetry = telemetry
         self._timeout_s = timeout_s
+        self._tell = tell
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,5 +111,4 @@ class Ladder:
 
     def _came_out(self, run: Run, name: str, result: AbortResult) -> None:
         run.stopped = run.stopped or result == "ok"
-        self._telemetry.abort(name, result, time.monotonic() - run.tripped_s)
-        self._telemetry.describe(run)
+        self._tell(run, name, result)

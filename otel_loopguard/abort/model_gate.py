@@ -3,8 +3,8 @@
 It stands where model requests pass whatever the framework: at the `request` method of the `openai`
 and `anthropic` clients, above their retries, so that the caller gets the exception as it is; and at
 `send` of `httpx` and `httpx2` for everything else. Only requests that look like model requests are
-asked about; everything else passes unseen. Modules are patched when they are imported, and unpatched
-when the last guard leaves.
+asked about; everything else passes unseen. Modules are patched when they are imported, and put back
+as they were when the last guard leaves.
 """
 
 from __future__ import annotations
@@ -116,6 +116,7 @@ def _wrap(owner: type, name: str, wrapper: Wrapped) -> None:
 def _family(base: type) -> Iterator[type]:
     """Yield a client class and its subclasses: an instrumentation may have patched those."""
     yield base
+    derived: type
     for derived in base.__subclasses__():
         yield from _family(derived)
 

@@ -48,7 +48,7 @@ DETECTORS: tuple[type[Detector], ...] = (
     RepeatedCall,
     CyclicCalls,
 )
-"""In the order in which they are asked: limits first, then rules. The first that refuses names it."""
+"""In the order in which they are asked, limits first: the first that refuses names the reason."""
 
 DEFAULT_RULES: dict[str, Thresholds] = {
     RepeatedResult.rule: Thresholds(warn=3, abort=5),

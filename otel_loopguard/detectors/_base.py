@@ -16,11 +16,11 @@ from otel_loopguard.steps import StepKind
 
 Action: TypeAlias = Literal["warn", "abort"]
 Moment: TypeAlias = Literal["start", "call", "result"]
-"""When a detector advances: as soon as the step is recognised, once its arguments are known (or
-known to stay unknown), or once its result is recorded."""
+"""When a detector advances: as soon as the step is recognised, once its arguments are known (or are
+not going to be), or once its result is recorded."""
 
 REMEMBERED = 32
-"""How many different steps a counting detector keeps counts for; the least recent one goes first."""
+"""Different steps that a counting detector keeps counts for; the least recent one goes first."""
 
 COUNTED: frozenset[StepKind] = frozenset(("llm", "tool", "custom"))
 """The kinds that get a step number. A sub-agent is no step of its own: its steps are."""
@@ -46,7 +46,7 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     """Model calls that have been let through and have not become steps yet."""
 
 
-class Finding(NamedTuple):
+class Finding(msgspec.Struct, frozen=True, gc=False):
     """What a detector found: how bad, how often, and where the line was."""
 
     action: Action

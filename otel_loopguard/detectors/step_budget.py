@@ -15,7 +15,7 @@ class StepBudget:
         Model calls, tool calls and custom steps of the run, sub-agents' included. With
         `max_steps=N` the N-th is allowed and the next one is refused before it happens.
     Why it matters
-        The last line of defence: it needs no arguments and no results, and every runaway reaches it.
+        The last line of defence: it needs no arguments, no results, and every runaway reaches it.
     What it does not see
         Whether the steps get anywhere.
     """

@@ -1,0 +1,255 @@
+"""Spans to runs to decisions: which run a span belongs to, and what the run's guard says.
+
+Live spans and recorded ones go through here alike. Nothing here has an effect outside: telemetry
+and abort are the processor's.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+import msgspec
+
+from otel_loopguard.decisions import Decision, RunReport
+from otel_loopguard.detectors import COUNTED
+from otel_loopguard.dialects import read_step
+from otel_loopguard.policy import Policy
+from otel_loopguard.runs import CURRENT, Run, RunKind, Slot, Verdict
+from otel_loopguard.span_tree import Node, SpanTree
+from otel_loopguard.spans import SpanRecord
+from otel_loopguard.steps import Step, StepKind
+
+RUNS = 4_096
+"""Runs known at a time; past that the oldest is ended."""
+
+
+class RunTracker:
+    """Follows spans to their runs and asks each run's guard. Safe to call from many threads.
+
+    Args:
+        policy: what each run's guard goes by.
+        live: spans arrive as they happen, in the contexts of their runs, and the guards go by their
+            own clock. Otherwise they come from a record and bring their own time.
+        prevented_kinds: the kinds of steps that do not happen when they are refused. Refused steps
+            of other kinds are counted, because nothing keeps them from happening.
+        on_closed: told of each run that ended otherwise than by a span.
+
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        live: bool = False,
+        prevented_kinds: frozenset[StepKind] = frozenset(),
+        on_closed: Callable[[Run, RunReport], object] | None = None,
+    ) -> None:
+        self.policy = policy
+        self.lock = threading.RLock()
+        self.spans = SpanTree()
+        self.evicted_runs = 0
+        self._live = live
+        self._prevented_kinds = prevented_kinds
+        self._on_closed = on_closed
+        self._runs: OrderedDict[int, Run] = OrderedDict()
+
+    def started(self, record: SpanRecord, live: object = None) -> Verdict | None:
+        """Take in a span that starts; `live` is the span itself."""
+        step = read_step(record)
+        with self.lock:
+            node = self.spans.enter(record, live)
+            return None if step is None else self._begin(node, step)
+
+    def ended(self, record: SpanRecord) -> Verdict | None:
+        """Take in a span that has ended."""
+        step = read_step(record)
+        with self.lock:
+            node = self.spans.get(record.span_id)
+            if node is None:
+                if step is None:
+                    return None
+                node = self.spans.enter(record)
+            verdict = None if step is None else self._finish(node, step)
+            self.spans.close(node)
+            run = node.run
+            if run is None or run.root is not node or run.ended:
+                return verdict
+            report = self._end(run)
+            if verdict is None:
+                return Verdict(run, node, report=report)
+            return msgspec.structs.replace(verdict, report=report)
+
+    def open(
+        self, kind: RunKind, run_id: str, slot: Slot, root: Node | None, at_s: float | None = None
+    ) -> Run:
+        """Open a run and put it into the slot; `root` is the span that will end it."""
+        with self.lock:
+            run = Run(run_id, kind, self.policy, slot)
+            run.guard.start(at_s)
+            run.root = run.top = root
+            slot.runs[self] = run
+            self._runs[id(run)] = run
+            if len(self._runs) > RUNS:
+                self._end(next(iter(self._runs.values())))
+                self.evicted_runs += 1
+            return run
+
+    def close(self, run: Run) -> RunReport:
+        """End a run that no span ends, and return what became of it."""
+        with self.lock:
+            report = self._end(run)
+        if self._on_closed is not None:
+            self._on_closed(run, report)
+        return report
+
+    def in_context(self) -> Run | None:
+        """Return the run that the calling code belongs to by its context."""
+        slot = CURRENT.get()
+        return None if slot is None else slot.runs.get(self)
+
+    def open_runs(self) -> tuple[Run, ...]:
+        """Return the runs that have not ended, oldest first."""
+        with self.lock:
+            return tuple(self._runs.values())
+
+    def _end(self, run: Run) -> RunReport:
+        run.ended = True
+        run.slot.runs.pop(self, None)
+        self._runs.pop(id(run), None)
+        report = run.report()
+        run.guard.reset()  # spans of the run are remembered for a while, its counters need not be
+        return report
+
+    def _begin(self, node: Node, step: Step) -> Verdict:
+        run, opened = self._join(node, step)
+        if node.kind is None:
+            return Verdict(run, node, opened=opened)
+        placed = self._placed(node, step)
+        prevented = step.kind in self._prevented_kinds
+        went_on = run.trip is not None and step.kind in COUNTED
+        if run.trip is not None and prevented:
+            node.refused = True
+            refused = Decision(allowed=False, step_count=0, refusal=run.trip)
+            return Verdict(run, node, placed, refused, opened, went_on=went_on)
+        decision = run.guard.check(placed, commit=not prevented)
+        node.refused = prevented and not decision.allowed
+        if not node.refused:
+            run.steps_after_trip += went_on
+            if step.kind == "llm":
+                self._use_place(run)
+                run.open_calls[node] = None
+        trips = self._trips(run, decision)
+        return Verdict(run, node, placed, decision, opened, trips, went_on)
+
+    def _finish(self, node: Node, step: Step) -> Verdict | None:
+        opened = False
+        if not node.read:
+            if step.kind == "agent":
+                return None
+            joined, opened = self._join(node, step)
+            if node.kind == "llm":
+                self._use_place(joined)
+        run = node.run
+        if run is None or run.ended or node.kind is None or node.prevented:
+            return None
+        run.open_calls.pop(node, None)
+        run.steps_after_trip += node.refused
+        placed = self._placed(node, step)
+        decision = run.guard.record(placed)
+        return Verdict(run, node, placed, decision, opened, self._trips(run, decision))
+
+    def _join(self, node: Node, step: Step) -> tuple[Run, bool]:
+        """Find or open the run of a span that shows what it is; say whether it was opened."""
+        node.read = True
+        if step.kind == "agent":
+            node.agent = step.name or step.agent
+        node.step_name = step.name
+        explicit, opened = self._explicit(node)
+        known = explicit or self._implicit(node, step)
+        if known is not None:
+            node.run = known
+            node.kind = None if _is_part(node, step) else step.kind
+            return known, opened
+        root = node if step.kind == "agent" else node.local_root()
+        run = self.open(
+            "agent" if step.kind == "agent" else "root",
+            f"{root.trace_id:032x}-{root.span_id:016x}",
+            Slot(),
+            root,
+            None if self._live else step.started_s,
+        )
+        run.agent = node.agent or step.agent
+        node.run = root.run = run
+        node.kind = step.kind
+        if self._live:
+            CURRENT.set(run.slot)
+        return run, True
+
+    def _explicit(self, node: Node) -> tuple[Run | None, bool]:
+        slot = CURRENT.get() if self._live else None
+        if slot is None or slot.explicit_id is None:
+            return None, False
+        run = slot.runs.get(self)
+        if run is not None:
+            return run, False
+        run = self.open("explicit", slot.explicit_id, slot, None)
+        run.top, run.agent = node.local_root(), node.agent
+        return run, True
+
+    def _implicit(self, node: Node, step: Step) -> Run | None:
+        above = node.run_above()
+        if above is not None and above.kind != "root":
+            return None if _starts_over(above, node) else above
+        if step.kind == "agent":
+            return None
+        context = self.in_context() if self._live else None
+        if context is not None and context.kind != "root":
+            return context
+        return above or context
+
+    def _placed(self, node: Node, step: Step) -> Step:
+        agent = node.agent or step.agent
+        if self._live:
+            return msgspec.structs.replace(step, agent=agent, started_s=None, ended_s=None)
+        return step if step.agent == agent else msgspec.structs.replace(step, agent=agent)
+
+    @staticmethod
+    def _use_place(run: Run) -> None:
+        if run.places:
+            run.places.popitem(last=False)
+
+    @staticmethod
+    def _trips(run: Run, decision: Decision) -> bool:
+        if decision.refusal is None or run.trip is not None:
+            return False
+        run.trip = decision.refusal
+        run.tripped_s = time.monotonic()
+        return True
+
+
+def _is_part(node: Node, step: Step) -> bool:
+    """Say whether the span shows a step that one above it shows already.
+
+    A framework's span around a provider's shows one model call twice; a tool's span around a
+    protocol's of the same tool shows one tool call twice.
+    """
+    above = node.parent
+    while above is not None and above.kind != "agent":
+        if above.is_open and above.kind == step.kind and step.kind in ("llm", "tool"):
+            return step.kind == "llm" or above.step_name == step.name
+        above = above.parent
+    return False
+
+
+def _starts_over(run: Run, node: Node) -> bool:
+    """Say whether the span is the next run of a framework that left the refused one's span open."""
+    root = run.root
+    return (
+        run.refused_requests > 0
+        and root is not None
+        and node.parent is root
+        and node.name == root.name
+    )
