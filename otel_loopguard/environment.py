@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING
 
-from otel_loopguard.policy import Mode, Policy, PolicyError
+from otel_loopguard.policy import Mode, Policy, PolicyError, mode_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,11 +45,9 @@ def resolve_mode(
 
     """
     in_environment = (os.environ if variables is None else variables).get(MODE_VARIABLE) or None
-    for source, mode in (("mode", in_code), (MODE_VARIABLE, in_environment), ("", policy.mode)):
-        if mode is None:
-            continue
-        if mode not in get_args(Mode):
-            message = f"{source}: expected 'observe' or 'enforce', got {mode!r}"
-            raise PolicyError(message)
-        return cast("Mode", mode)
-    return "enforce" if can_stop else "observe"
+    return (
+        mode_of(in_code, "mode")
+        or mode_of(in_environment, MODE_VARIABLE)
+        or policy.mode
+        or ("enforce" if can_stop else "observe")
+    )

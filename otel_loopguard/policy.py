@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Mode: TypeAlias = Literal["observe", "enforce"]
 """`observe` reports, `enforce` stops runs as well."""
 
-_MODES = ("observe", "enforce")
 _SECTIONS = ("mode", "limits", "rules")
 _RULE_OPTIONS = ("enabled", "warn", "abort")
 _SHORTEST_WINDOW = 2
@@ -143,6 +142,22 @@ class Policy:
         return f"Policy(mode={self.mode!r}, limits={limits!r}, rules={dict(rules)!r})"
 
 
+def mode_of(value: object, path: str) -> Mode | None:
+    """Return the mode that a value names; `None` for `None`.
+
+    Raises:
+        PolicyError: for anything else; `path` is what it calls the value.
+
+    """
+    if value is None:
+        return None
+    if value == "observe":
+        return "observe"
+    if value == "enforce":
+        return "enforce"
+    raise _wrong(path, "'observe' or 'enforce'", value)
+
+
 _Made: TypeAlias = "tuple[Mode | None, Settings]"
 _DEFAULT: _Made = (None, Settings(Limits(), DEFAULT_RULES))
 
@@ -162,8 +177,6 @@ def _override(
     limits_path: str,
 ) -> _Made:
     start_mode, settings = start
-    if mode is not None and mode not in _MODES:
-        raise _wrong("mode", "'observe' or 'enforce'", mode)
     _known(limits, Limits.__struct_fields__, limits_path)
     _known(rules, DEFAULT_RULES, "rules.")
     new_limits = {
@@ -177,7 +190,7 @@ def _override(
         else:
             new_rules[name] = thresholds
     return (
-        cast("Mode | None", mode) or start_mode,
+        mode_of(mode, "mode") or start_mode,
         Settings(msgspec.structs.replace(settings.limits, **new_limits), new_rules),
     )
 
@@ -186,7 +199,7 @@ def _thresholds(name: str, value: object, current: Thresholds | None) -> Thresho
     path = f"rules.{name}"
     if value is False:
         return None
-    table = {} if value is True else _table(value, path)
+    table: Mapping[str, object] = {} if value is True else _table(value, path)
     _known(table, _RULE_OPTIONS, f"{path}.")
     enabled = table.get("enabled", True)
     if not isinstance(enabled, bool):

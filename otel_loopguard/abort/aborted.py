@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 from otel_loopguard.decisions import RunReport
 
@@ -45,7 +46,8 @@ def _inside(exception: BaseException | None) -> Iterator[BaseException]:
             continue
         met.add(id(found))
         yield found
-        grouped: object = getattr(found, "exceptions", ())
-        members = grouped if isinstance(grouped, (tuple, list)) else ()
+        grouped: object = getattr(found, "exceptions", None)  # a group; no type before 3.11
         waiting += [found.__context__, found.__cause__]
-        waiting += [e for e in members if isinstance(e, BaseException)]
+        if isinstance(grouped, tuple):
+            members = cast("tuple[object, ...]", grouped)
+            waiting += [member for member in members if isinstance(member, BaseException)]

@@ -7,6 +7,7 @@ callback is a trap: it is often a child, and frameworks hang or end without a wo
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 MESSAGE = "stopped by the loop guard"
 
@@ -14,13 +15,15 @@ MESSAGE = "stopped by the loop guard"
 class RootTask:
     """The task that a run began in, and the loop it belongs to."""
 
-    __slots__ = ("cancelled", "loop", "task")
+    __slots__ = ("_delivered", "_foreign", "_on_its_way", "loop", "task")
 
     def __init__(self, task: asyncio.Task[object], loop: asyncio.AbstractEventLoop) -> None:
         self.task = task
         self.loop = loop
-        self.cancelled = False
-        """We have asked it to end."""
+        self._foreign = _cancellations(task)
+        """Cancellations that somebody had asked for before the run began."""
+        self._delivered = 0
+        self._on_its_way = False
 
     @classmethod
     def running(cls) -> RootTask | None:
@@ -31,18 +34,40 @@ class RootTask:
             return None
         return None if task is None else cls(task, task.get_loop())
 
-    def cancel(self) -> bool:
-        """Ask the task to end, from any thread; say whether it can be asked."""
-        if self.task.done() or self.loop.is_closed():
+    def cancel(self, wanted: Callable[[], bool], delivered: Callable[[], object]) -> bool:
+        """Ask the task to end, from any thread; say whether it can be asked.
+
+        The cancellation arrives when the loop comes round to it. `wanted` is asked again then: the
+        run may be over by that time, and the task may have gone on to something else. `delivered`
+        is called once it has arrived.
+        """
+        if self.task.done():
             return False
-        self.cancelled = True
-        self.loop.call_soon_threadsafe(self.task.cancel, MESSAGE)
+        if not self._on_its_way:
+            try:
+                self.loop.call_soon_threadsafe(self._deliver, wanted, delivered)
+            except RuntimeError:  # the loop is closed
+                return False
+            self._on_its_way = True
         return True
 
     def take_back(self) -> bool:
-        """Take our cancellation back; say whether nobody else has asked for one.
+        """Take our cancellations back; say whether there were any, and nobody else asks for one.
 
         Before Python 3.11 a task does not count requests: then it was ours.
         """
-        uncancel = getattr(self.task, "uncancel", None)
-        return uncancel is None or uncancel() == 0
+        uncancel = getattr(self.task, "uncancel", lambda: 0)
+        ours, self._delivered = self._delivered, 0
+        for _ in range(ours):
+            uncancel()
+        return ours > 0 and _cancellations(self.task) <= self._foreign
+
+    def _deliver(self, wanted: Callable[[], bool], delivered: Callable[[], object]) -> None:
+        self._on_its_way = False
+        if wanted() and self.task.cancel(MESSAGE):
+            self._delivered += 1
+            delivered()
+
+
+def _cancellations(task: asyncio.Task[object]) -> int:
+    return getattr(task, "cancelling", lambda: 0)()
