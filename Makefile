@@ -1,0 +1,80 @@
+# Python 3.10 or later and make are enough: each recipe makes the environments that it needs, once,
+# in the user's cache directory. `which=--oldest-python` takes the oldest Python instead of the newest.
+python := $(shell for p in python3 python3.13 python3.12 python3.11 python3.10 \
+	$(HOME)/.pyenv/versions/3.1?.*/bin/python3; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo "$$p" && break; done)
+in = @$(or $(python),$(error no Python from 3.10 on was found)) scripts/environment.py $(which)
+synchronised := $(if $(filter output-sync,$(.FEATURES)),--output-sync)
+frameworks := openai-agents pydantic-ai langchain
+core := $(wildcard tests/unit tests/properties tests/telemetry tests/cli README.md docs otel_loopguard)
+
+benchmarks := $(sort $(wildcard benchmarks/bench_*.py))
+
+.PHONY: demo test test-core test-frameworks $(frameworks:%=test-framework-%) test-system \
+	test-oldest test-all-pythons test-core-install pythons coverage lint types docs bench \
+	$(benchmarks) build requirements clean
+
+test: test-core test-frameworks
+
+demo:
+	$(in) demo python examples/demo
+
+test-core:
+	$(in) test pytest -n auto $(core)
+
+test-frameworks:
+	@$(MAKE) --no-print-directory --jobs=3 $(synchronised) $(frameworks:%=test-framework-%)
+
+$(frameworks:%=test-framework-%): test-framework-%:
+	$(in) $* pytest tests/frameworks/test_$(subst -,_,$*).py
+
+test-system:
+	$(in) test pytest tests/system
+
+test-oldest: which = --oldest-python
+test-oldest:
+	$(in) oldest pytest -n auto $(core)
+
+test-all-pythons: which = --every-python
+test-all-pythons:
+	$(in) test pytest -n auto $(core)
+
+test-core-install: which = --every-python
+test-core-install:
+	$(in) core python -W error -c 'import otel_loopguard as g; g.LoopGuard(); g.LoopGuardSpanProcessor()'
+
+pythons:
+	$(in) --list
+
+coverage:
+	$(in) test coverage erase
+	$(in) test coverage run -m pytest -n auto tests/unit tests/properties
+	$(in) test coverage combine --quiet
+	$(in) test coverage report
+
+lint:
+	$(in) dev ruff check
+	$(in) dev ruff format --check
+	$(in) dev lint-imports --no-logo
+
+types:
+	$(in) dev pyright
+	$(in) dev mypy
+
+docs:
+	$(in) dev sphinx-build --nitpicky --fail-on-warning --quiet docs docs/_build
+
+bench: $(benchmarks)
+
+$(benchmarks):
+	$(in) test python $@
+
+build:
+	$(in) dev hatchling build
+
+requirements:
+	$(in) --lock
+
+clean:
+	$(in) --clean
+	rm -rf dist docs/_build .coverage* .hypothesis .*_cache
