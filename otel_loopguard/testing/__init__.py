@@ -1,0 +1,12 @@
+"""Parts for testing an agent and its guard: a scripted model server and a telemetry receiver.
+
+Needs the extra `testing`; the receiver needs the extra `otlp` besides, so import it from
+`otel_loopguard.testing.otlp_receiver`.
+"""
+
+from __future__ import annotations
+
+from otel_loopguard.testing.model_server import ModelRequest, ModelServer, model_server
+from otel_loopguard.testing.scripts import SCRIPTS
+
+__all__ = ["SCRIPTS", "ModelRequest", "ModelServer", "model_server"]
