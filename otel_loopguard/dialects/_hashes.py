@@ -1,0 +1,18 @@
+"""Reads the hash that stands on a span for a value which was not to leave its process."""
+
+from __future__ import annotations
+
+from otel_loopguard.canonical import UNKNOWN
+from otel_loopguard.dialects._values import content, text
+from otel_loopguard.spans import SpanRecord
+
+_HEX_TO_LETTERS = str.maketrans("0123456789abcdefABCDEF", "ghijklmnopqrstuvqrstuv")
+
+
+def or_hash(value: object, record: SpanRecord, name: str) -> object:
+    """Return `value`; where it is `UNKNOWN`, a text that stands for the hash in `name`."""
+    if value is not UNKNOWN:
+        return value
+    digest = text(content(record.attributes.get(name), record.value_length_limit))
+    # Letters beyond f: what is masked as volatile in a value (numbers, hex, UUIDs) is not this.
+    return f"hash:{digest.translate(_HEX_TO_LETTERS)}" if digest else value

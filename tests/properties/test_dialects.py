@@ -1,0 +1,164 @@
+"""Whatever is on a span: a dialect returns a sound step or nothing, and never raises."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from otel_loopguard import semconv
+from otel_loopguard.canonical import UNKNOWN
+from otel_loopguard.dialects import BUILT_IN, Dialect, read_step
+from otel_loopguard.spans import SpanEventRecord, SpanRecord
+from otel_loopguard.steps import Step, ToolCall
+
+MARKS = {
+    semconv.GEN_AI_OPERATION_NAME: ["execute_tool", "chat", "invoke_agent", "create_agent"],
+    semconv.LLM_REQUEST_TYPE: ["chat", "embedding"],
+    semconv.OPENINFERENCE_SPAN_KIND: ["TOOL", "LLM", "AGENT", "CHAIN", "RETRIEVER"],
+    semconv.TRACELOOP_SPAN_KIND: ["tool", "agent", "workflow", "task"],
+}
+READ = [
+    name
+    for name in vars(semconv).values()
+    if isinstance(name, str)
+    and name.startswith(("gen_ai.", "llm.", "traceloop.", "tool", "input.", "output.", "error."))
+]
+FLATTENED = [
+    *(
+        f"llm.output_messages.{message}.message.{rest}"
+        for message in (0, 1)
+        for rest in (
+            "role",
+            "content",
+            "finish_reason",
+            "contents.0.message_content.type",
+            "contents.0.message_content.text",
+            "tool_calls.0.tool_call.id",
+            "tool_calls.0.tool_call.function.name",
+            "tool_calls.0.tool_call.function.arguments",
+        )
+    ),
+    "llm.tools.0.tool.name",
+    "llm.tools.0.tool.json_schema",
+]
+PREFIXES = ("execute_tool", "chat", "generate_content", "text_completion", "invoke_")
+PART_KEYS = ["parts", "type", "content", "name", "id", "arguments", "finish_reason", "function"]
+WRAPPER_KEYS = ["output", "data", "kwargs", "update", "messages", "tool_call_id", "status"]
+INPUT_KEYS = ["metadata", "input_str", "inputs", "kwargs"]
+WORDS = ["text", "tool_call", "success", "error", "__REDACTED__", "[", "{", '{"tool_call_id"', "7"]
+
+
+def with_marks(fact: dict[str, object], mark: dict[str, object]) -> Mapping[str, object]:
+    return {**fact, **mark}
+
+
+def read_only(mapping: Mapping[str, object]) -> Mapping[str, object]:
+    return MappingProxyType(mapping)
+
+
+texts = st.text() | st.sampled_from(WORDS)
+keys = st.sampled_from([*PART_KEYS, *WRAPPER_KEYS, *INPUT_KEYS]) | st.text()
+plain = st.none() | st.booleans() | st.integers() | st.floats() | texts
+json_values = st.recursive(
+    plain, lambda inner: st.lists(inner) | st.dictionaries(keys, inner), max_leaves=8
+)
+values = (
+    json_values
+    | json_values.map(json.dumps)
+    | st.recursive(
+        plain | st.binary() | st.dates() | st.just(UNKNOWN),
+        lambda inner: (
+            st.lists(inner).map(tuple)
+            | st.dictionaries(keys, inner).map(MappingProxyType)
+            | st.dictionaries(st.integers(), inner)
+        ),
+        max_leaves=8,
+    )
+)
+marks = st.fixed_dictionaries(
+    {}, optional={name: st.sampled_from(known) | values for name, known in MARKS.items()}
+)
+facts = st.dictionaries(st.sampled_from([*READ, *FLATTENED]) | st.text(), values, max_size=12)
+attributes = st.builds(with_marks, facts, marks)
+records = st.builds(
+    SpanRecord,
+    name=st.sampled_from(["execute_tool t", "chat m", "invoke_agent", "span"]) | st.text(),
+    trace_id=st.just(1),
+    span_id=st.just(2),
+    parent_id=st.none() | st.just(3),
+    parent_is_remote=st.booleans(),
+    attributes=attributes | attributes.map(read_only),
+    events=st.lists(
+        st.builds(SpanEventRecord, name=st.just("exception") | st.text(), attributes=facts),
+        max_size=2,
+    ),
+    is_error=st.booleans(),
+    status_message=st.text(),
+    started_ns=st.integers(min_value=0),
+    ended_ns=st.none() | st.integers(min_value=0),
+    value_length_limit=st.none() | st.integers(min_value=0, max_value=20),
+)
+
+
+def is_whole(value: object, limit: int) -> bool:
+    """Whether no text in `value` is as long as the limit."""
+    if isinstance(value, (str, bytes)):
+        return len(value) < limit
+    items: Iterable[object] = ()
+    if isinstance(value, Mapping):
+        items = cast("Mapping[object, object]", value).values()
+    elif isinstance(value, (list, tuple)):
+        items = cast("Sequence[object]", value)
+    return all(is_whole(item, limit) for item in items)
+
+
+def assert_sound(step: Step, limit: int | None) -> None:
+    for value in (step.arguments, step.result):
+        assert value is not None
+        assert not (isinstance(value, str) and value == "__REDACTED__")
+    for name in (step.name, step.agent, step.provider, step.model):
+        assert type(name) is str
+    for tokens in (
+        step.input_tokens,
+        step.output_tokens,
+        step.cache_read_tokens,
+        step.cache_write_tokens,
+        step.reasoning_tokens,
+    ):
+        assert tokens is None or (type(tokens) is int and tokens >= 0)
+    assert step.cost_usd is None or (math.isfinite(step.cost_usd) and step.cost_usd >= 0)
+    assert all(type(reason) is str and reason for reason in step.finish_reasons)
+    assert step.output is UNKNOWN or type(step.output) is str
+    assert step.offered_tools is UNKNOWN or "" not in step.offered_tools
+    assert step.tool_calls is UNKNOWN or all(type(call) is ToolCall for call in step.tool_calls)
+    assert limit is None or is_whole((step.arguments, step.result), limit)
+
+
+@pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.__module__)
+@given(record=records)
+def test_each_dialect_reads_a_sound_step_or_none(dialect: Dialect, record: SpanRecord):
+    step = dialect(record)
+    if step is not None:
+        assert_sound(step, record.value_length_limit)
+
+
+@given(record=records)
+def test_a_step_has_the_identity_and_the_state_of_its_span(record: SpanRecord):
+    step = read_step(record)
+    if step is not None:
+        assert step.span == (record.trace_id, record.span_id)
+        assert (step.ended_s is None) is (not record.ended_ns)
+        assert step.error is not None if record.is_error else True
+
+
+@given(fact=facts, name=st.text().filter(lambda name: not name.startswith(PREFIXES)))
+def test_a_span_without_a_mark_is_nobodys(fact: dict[str, object], name: str):
+    unmarked = {key: value for key, value in fact.items() if key not in MARKS}
+    assert read_step(SpanRecord(name=name, trace_id=1, span_id=2, attributes=unmarked)) is None
