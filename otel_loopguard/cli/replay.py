@@ -1,0 +1,119 @@
+"""`otel-loopguard replay`: what a policy makes of recorded runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from otel_loopguard.cli.replay_table import print_runs
+from otel_loopguard.environment import read_policy
+from otel_loopguard.policy import Policy, PolicyError
+from otel_loopguard.replay import Problem, ReplayedRun, replay_file
+from otel_loopguard.replay.source import STDIN, size_of
+
+LONG_INPUT = 8_000_000
+"""Bytes from which a progress bar is worth its lines; standard input is taken as long."""
+
+UNREADABLE = 2
+TRIPPED = 3
+
+
+def replay(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="OTLP/JSON lines or steps files, plain or gzip; - is standard input.",
+            show_default=False,
+        ),
+    ],
+    *,
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="P.toml", help="A policy file; without one, the default policy."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object a run, and nothing else.")
+    ] = False,
+    fail_on_trip: Annotated[
+        bool, typer.Option("--fail-on-trip", help="Exit with 3 if a run tripped.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 2 if any line could not be read.")
+    ] = False,
+) -> None:
+    """Replay recorded runs and say what the rules would have done.
+
+    Exits with 0; with 3 if a run tripped and --fail-on-trip is given; with 2 if a file, or every
+    line of it, cannot be read.
+    """
+    ruling = _policy(policy)
+    complaints = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    runs: list[ReplayedRun] = []
+    tripped = failed = False
+    with ExitStack() as stack:
+        on_bytes = _progress(stack, complaints, files, as_json=as_json)
+        for item in _replayed(files, ruling, on_bytes):
+            if isinstance(item, Problem):
+                failed = failed or strict or item.line is None
+                complaints.print(str(item))
+                continue
+            tripped = tripped or item.tripped
+            if as_json:
+                sys.stdout.buffer.write(_json_line(item))
+                sys.stdout.flush()
+            else:
+                runs.append(item)
+    if not as_json:
+        print_runs(runs, show_source=len(files) > 1)
+    if failed:
+        raise typer.Exit(UNREADABLE)
+    if fail_on_trip and tripped:
+        raise typer.Exit(TRIPPED)
+
+
+def _replayed(
+    files: list[str], policy: Policy, on_bytes: Callable[[int], object] | None
+) -> Iterator[ReplayedRun | Problem]:
+    for name in files:
+        yield from replay_file(name, policy, on_bytes=on_bytes)
+
+
+def _json_line(run: ReplayedRun) -> bytes:
+    """Return a run as one line of JSON; half of a surrogate pair in an id becomes `?`."""
+    text = json.dumps(msgspec.to_builtins(run), ensure_ascii=False)
+    return text.encode("utf-8", "replace") + b"\n"
+
+
+def _policy(path: str | None) -> Policy:
+    if path is None:
+        return Policy()
+    try:
+        return read_policy(path)
+    except PolicyError as error:
+        typer.echo(f"otel-loopguard: {error}", err=True)
+        raise typer.Exit(UNREADABLE) from error
+
+
+def _progress(
+    stack: ExitStack, console: Console, files: list[str], *, as_json: bool
+) -> Callable[[int], object] | None:
+    """Show a progress bar where a person waits for long input; return what feeds it."""
+    if not console.is_terminal or (as_json and sys.stdout.isatty()):
+        return None
+    sizes = [size_of(name) for name in files]
+    total = None if STDIN in files else sum(size or 0 for size in sizes)
+    if total is not None and total < LONG_INPUT:
+        return None
+    columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    progress = stack.enter_context(Progress(*columns, console=console, transient=True))
+    task = progress.add_task("reading", total=total)
+    return lambda count: progress.advance(task, count)

@@ -1,0 +1,58 @@
+"""Recorded files -> replayed runs and problems, in the order in which they become known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from otel_loopguard.policy import Policy
+from otel_loopguard.replay.errors import ReplayError
+from otel_loopguard.replay.otlp_json import read_spans
+from otel_loopguard.replay.recorded_run import replay_run
+from otel_loopguard.replay.recorded_spans import replay_spans
+from otel_loopguard.replay.results import Problem, ReplayedRun
+from otel_loopguard.replay.source import kind_of, numbered_lines
+from otel_loopguard.replay.steps_file import read_run
+from otel_loopguard.spans import SpanRecord
+
+
+def replay_file(
+    name: str, policy: Policy, *, on_bytes: Callable[[int], object] | None = None
+) -> Iterator[ReplayedRun | Problem]:
+    """Replay a file (plain or gzip; `-` is standard input) under `policy`.
+
+    A run of a steps file comes as soon as its line has been read. Spans of one run may stand
+    anywhere in a file, so runs made of spans come at the end of the file, and the file's spans are
+    held until then. A line that cannot be read becomes a `Problem` and is skipped; a last `Problem`
+    without a line says that the file, or every line of it, could not be read.
+    """
+    spans: list[SpanRecord] = []
+    read = bad = 0
+    try:
+        for number, line in numbered_lines(name, on_bytes):
+            found = _read(line.strip(), number, policy, name)
+            if isinstance(found, list):
+                spans += found
+            elif found is not None:
+                yield found
+            bad += isinstance(found, Problem)
+            read += found is not None and not isinstance(found, Problem)
+    except ReplayError as error:
+        yield Problem(source=name, line=None, why=str(error))
+    yield from replay_spans(spans, policy, name)
+    if bad and not read:
+        yield Problem(source=name, line=None, why=f"none of its {bad} lines can be read")
+
+
+def _read(
+    line: bytes, number: int, policy: Policy, name: str
+) -> ReplayedRun | list[SpanRecord] | Problem | None:
+    """Return what a line holds: a run, spans, what is wrong with it, or nothing at all."""
+    try:
+        kind = kind_of(line)
+        if kind == "blank":
+            return None
+        if kind == "steps":
+            return replay_run(read_run(line, number=number), policy, name)
+        return read_spans(line) if kind == "spans" else []
+    except ReplayError as error:
+        return Problem(source=name, line=number, why=str(error))

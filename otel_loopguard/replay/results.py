@@ -1,0 +1,76 @@
+"""What `replay` says about a run, and about input that could not be read."""
+
+from __future__ import annotations
+
+import msgspec
+
+from otel_loopguard.decisions import Phase, Violation
+from otel_loopguard.detectors import Action
+from otel_loopguard.endings import Status
+
+
+class ReplayedViolation(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule broken in a recorded run."""
+
+    rule: str
+    reason: str
+    action: Action
+    step: int
+    """From 1: the index in `steps` of a steps file, else the number of the step in its run."""
+    phase: Phase
+    count: float
+    threshold: float
+
+
+class Saved(msgspec.Struct, frozen=True, kw_only=True):
+    """What stopping at the first trip would have saved: everything that started after it."""
+
+    steps: int = 0
+    tokens: int = 0
+    """Input and output tokens."""
+    cost_usd: float = 0.0
+
+
+class ReplayedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One recorded run under a policy. Its fields are those of the JSON output, in their order."""
+
+    run_id: str
+    source: str
+    """The file, as given."""
+    status: Status
+    """How the recording ended, whatever the policy makes of it."""
+    steps: int
+    model_calls: int
+    tool_calls: int
+    input_tokens: int
+    output_tokens: int
+    tripped: bool
+    """A violation's action is `abort`."""
+    violations: tuple[ReplayedViolation, ...]
+    saved: Saved
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """A line, or with `line` `None` a whole file, that could not be read."""
+
+    source: str
+    line: int | None
+    why: str
+
+    def __str__(self) -> str:
+        """Return it as `FILE:LINE: why`."""
+        place = self.source if self.line is None else f"{self.source}:{self.line}"
+        return f"{place}: {self.why}"
+
+
+def replayed_violation(violation: Violation, step: int) -> ReplayedViolation:
+    """Return a violation as the output shows it, at this step number."""
+    return ReplayedViolation(
+        rule=violation.rule,
+        reason=violation.reason,
+        action=violation.action,
+        step=step,
+        phase=violation.phase,
+        count=violation.count,
+        threshold=violation.threshold,
+    )

@@ -1,0 +1,125 @@
+"""Recorded files, line by line: plain or gzip, by name or from standard input."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Literal, TypeAlias, cast
+
+import msgspec
+
+from otel_loopguard.replay.errors import FieldError, ReplayError, shown
+from otel_loopguard.replay.json_text import loads
+
+STDIN = "-"
+"""The name that means standard input."""
+
+LineKind: TypeAlias = Literal["spans", "steps", "other", "blank"]
+"""`spans` an OTLP/JSON trace request, `steps` a run of a steps file, `other` OTLP metrics or logs
+(collectors write all signals to one file), `blank` nothing."""
+
+_GZIP = b"\x1f\x8b"
+_REPORT_EVERY = 1 << 18
+_FIRST_NAME = re.compile(rb'[\s\xef\xbb\xbf]*\{\s*"([A-Za-z_]+)"\s*:')
+_KINDS: dict[str, LineKind] = {
+    "resourceSpans": "spans",
+    "resource_spans": "spans",
+    "steps": "steps",
+    "resourceMetrics": "other",
+    "resourceLogs": "other",
+    "resourceProfiles": "other",
+}
+
+
+def size_of(name: str) -> int | None:
+    """Return the size of a file in bytes as it lies on the disk; `None` if that is not known."""
+    try:
+        return None if name == STDIN else Path(name).stat().st_size
+    except OSError:
+        return None
+
+
+def numbered_lines(
+    name: str, on_bytes: Callable[[int], object] | None = None
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file with their numbers, from 1.
+
+    One line at a time is held. Whether it is gzip is read from its first bytes. `on_bytes` is told
+    now and then how many bytes (as they lie on the disk) were read since the last time.
+
+    Raises:
+        ReplayError: the file cannot be opened, or not be read to its end.
+
+    """
+    try:
+        with ExitStack() as stack:
+            raw = cast("io.BufferedReader", sys.stdin.buffer)
+            if name != STDIN:
+                raw = stack.enter_context(Path(name).open("rb"))
+            counted = _Counted(raw, on_bytes)
+            buffered = io.BufferedReader(counted, 1 << 17)
+            if buffered.peek(2)[:2] == _GZIP:
+                lines = stack.enter_context(gzip.GzipFile(fileobj=buffered))
+                yield from enumerate(io.BufferedReader(cast("io.RawIOBase", lines), 1 << 17), 1)
+            else:
+                yield from enumerate(buffered, 1)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ReplayError(f"it cannot be read: {reason}") from error
+
+
+def kind_of(line: bytes) -> LineKind:
+    """Say what a line is, by the names of its outermost object.
+
+    Raises:
+        ReplayError: it is neither; the message says what was expected.
+
+    """
+    if not line.strip():
+        return "blank"
+    first = _FIRST_NAME.match(line)
+    if first is not None and (kind := _KINDS.get(first[1].decode())) is not None:
+        return kind
+    names = _names(line)
+    for name, kind in _KINDS.items():
+        if name in names:
+            return kind
+    expected = "an object with 'resourceSpans' (OTLP/JSON) or 'steps' (a steps file)"
+    raise FieldError((), expected, shown(line.decode("utf-8", "replace").strip()))
+
+
+def _names(line: bytes) -> frozenset[str]:
+    """Return the names of the outermost object; none if it is another value."""
+    try:
+        return frozenset(msgspec.json.decode(line, type=dict[str, msgspec.Raw]))
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        data = loads(line)
+    return frozenset(cast("dict[str, object]", data)) if isinstance(data, dict) else frozenset()
+
+
+class _Counted(io.RawIOBase):
+    """A raw file that tells how much was read from it."""
+
+    def __init__(self, source: io.BufferedReader, on_bytes: Callable[[int], object] | None) -> None:
+        super().__init__()
+        self._source = source
+        self._on_bytes = on_bytes
+        self._untold = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self._source.read1(len(buffer))
+        buffer[: len(data)] = data
+        self._untold += len(data)
+        if self._on_bytes is not None and (self._untold >= _REPORT_EVERY or not data):
+            self._on_bytes(self._untold)
+            self._untold = 0
+        return len(data)

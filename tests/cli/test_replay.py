@@ -1,0 +1,302 @@
+"""`otel-loopguard replay` as people and scripts run it: output, exit codes, bad input."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests" / "testdata" / "replay"
+
+
+def command(
+    *arguments: str, stdin: bytes = b"", cwd: Path = DATA, **environment: str
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "otel_loopguard.cli", *arguments],
+        input=stdin,
+        capture_output=True,
+        check=False,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **environment},
+        timeout=60,
+    )
+
+
+def replay(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    return command("replay", *arguments, **options)
+
+
+def runs_of(result: subprocess.CompletedProcess[bytes]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_five_identical_calls_with_equal_results_trip_at_the_fifth():
+    result = replay("--json", "identical.jsonl")
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert runs_of(result) == [
+        {
+            "run_id": "identical",
+            "source": "identical.jsonl",
+            "status": "running",
+            "steps": 5,
+            "model_calls": 0,
+            "tool_calls": 5,
+            "input_tokens": 0,
+            "output_tokens": 0,
+            "tripped": True,
+            "violations": [
+                {
+                    "rule": "repeated_result",
+                    "reason": "REPEATED_RESULT_DETECTED",
+                    "action": action,
+                    "step": count,
+                    "phase": "post",
+                    "count": count,
+                    "threshold": count,
+                }
+                for action, count in (("warn", 3), ("abort", 5))
+            ],
+            "saved": {"steps": 0, "tokens": 0, "cost_usd": 0.0},
+        }
+    ]
+
+
+def test_twenty_polls_with_changing_results_do_not_trip():
+    result = replay("--json", "--fail-on-trip", "polls.jsonl")
+    assert (result.returncode, result.stderr) == (0, b"")
+    [run] = runs_of(result)
+    assert (run["tripped"], run["violations"], run["steps"]) == (False, [], 20)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "golden"),
+    [
+        (("--json", "runs.jsonl"), "runs.json.out"),
+        (("runs.jsonl",), "runs.table.out"),
+        (("--policy", "policy.toml", "runs.jsonl", "polls.jsonl"), "policy.table.out"),
+    ],
+)
+def test_golden_output(arguments: tuple[str, ...], golden: str):
+    result = replay(*arguments)
+    assert result.stdout.decode() == (DATA / golden).read_text("utf-8")
+    assert (result.returncode, result.stderr) == (0, b"")
+
+
+def test_bad_lines_are_reported_with_file_line_and_reason_and_the_rest_is_read():
+    result = replay("--json", "bad_lines.jsonl")
+    assert [run["run_id"] for run in runs_of(result)] == ["good"]
+    assert result.stderr.decode() == (DATA / "bad_lines.err").read_text("utf-8")
+    assert result.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("runs.jsonl",), 0),
+        (("--fail-on-trip", "runs.jsonl"), 3),
+        (("--fail-on-trip", "--policy", "policy.toml", "polls.jsonl"), 3),
+        (("--fail-on-trip", "polls.jsonl"), 0),
+        (("--strict", "runs.jsonl"), 0),
+        (("bad_lines.jsonl",), 0),
+        (("--strict", "bad_lines.jsonl"), 2),
+        (("--strict", "--fail-on-trip", "bad_lines.jsonl", "runs.jsonl"), 2),
+        (("nothing_readable.jsonl",), 2),
+        (("nothing_readable.jsonl", "runs.jsonl"), 2),
+        (("missing.jsonl", "runs.jsonl"), 2),
+        ((".",), 2),
+        ((), 2),
+        (("--nonsense", "runs.jsonl"), 2),
+        (("--policy", "bad_policy.toml", "runs.jsonl"), 2),
+        (("--policy", "missing.toml", "runs.jsonl"), 2),
+    ],
+)
+def test_exit_codes(arguments: tuple[str, ...], code: int):
+    assert replay(*arguments).returncode == code
+
+
+def test_exit_codes_are_the_same_with_json():
+    assert replay("--json", "--fail-on-trip", "runs.jsonl").returncode == 3
+    assert replay("--json", "--strict", "bad_lines.jsonl").returncode == 2
+
+
+def test_a_missing_file_is_named_and_the_others_are_read():
+    result = replay("--json", "missing.jsonl", "identical.jsonl")
+    assert result.stderr.decode() == "missing.jsonl: it cannot be read: No such file or directory\n"
+    assert [run["source"] for run in runs_of(result)] == ["identical.jsonl"]
+
+
+def test_an_unreadable_file_says_so_after_its_lines():
+    result = replay("--json", "nothing_readable.jsonl")
+    *lines, last = result.stderr.decode().splitlines()
+    assert [line.split(": ")[0] for line in lines] == [
+        "nothing_readable.jsonl:1",
+        "nothing_readable.jsonl:2",
+    ]
+    assert last == "nothing_readable.jsonl: none of its 2 lines can be read"
+    assert result.stdout == b""
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n"])
+def test_an_empty_file_has_no_runs(tmp_path: Path, content: bytes):
+    (tmp_path / "empty.jsonl").write_bytes(content)
+    as_json = replay("--json", "--strict", "empty.jsonl", cwd=tmp_path)
+    table = replay("empty.jsonl", cwd=tmp_path)
+    assert (as_json.returncode, as_json.stdout, as_json.stderr) == (0, b"", b"")
+    assert (table.returncode, table.stdout, table.stderr) == (0, b"No runs found.\n", b"")
+
+
+def test_gzip_is_read_by_content_whatever_the_name(tmp_path: Path):
+    packed = gzip.compress((DATA / "runs.jsonl").read_bytes())
+    for name in ("runs.jsonl.gz", "runs.jsonl"):
+        (tmp_path / name).write_bytes(packed)
+        result = replay("--json", name, cwd=tmp_path)
+        assert [run["run_id"] for run in runs_of(result)][:2] == ["healthy", "loop"]
+        assert result.returncode == 0
+
+
+def test_a_gzip_file_cut_short_is_read_as_far_as_it_goes(tmp_path: Path):
+    lines = [(DATA / "identical.jsonl").read_bytes()]
+    lines += [b'{"run_id": "%d", "steps": []}\n' % n for n in range(20_000)]
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"".join(lines))[:-20_000])
+    result = replay("--json", "cut.gz", cwd=tmp_path)
+    runs = runs_of(result)
+    assert runs[0]["tripped"]
+    assert 1 < len(runs) < 20_000
+    assert result.stderr.decode().splitlines()[-1].startswith("cut.gz: it cannot be read: ")
+    assert result.returncode == 2
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_a_dash_is_standard_input(pack: Any):
+    result = replay("--json", "-", stdin=pack((DATA / "identical.jsonl").read_bytes()))
+    assert [(run["source"], run["tripped"]) for run in runs_of(result)] == [("-", True)]
+    assert result.returncode == 0
+
+
+def test_json_output_comes_while_input_goes_on():
+    with subprocess.Popen(
+        [sys.executable, "-m", "otel_loopguard.cli", "replay", "--json", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""},
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write((DATA / "identical.jsonl").read_bytes())
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["run_id"] == "identical"
+        process.stdin.close()
+        assert process.wait(30) == 0
+
+
+def test_a_reader_that_leaves_is_no_error(tmp_path: Path):
+    (tmp_path / "many.jsonl").write_bytes((DATA / "identical.jsonl").read_bytes() * 2_000)
+    for form in ("--json", "--strict"):
+        with subprocess.Popen(
+            [sys.executable, "-m", "otel_loopguard.cli", "replay", form, "many.jsonl"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        ) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert process.stdout.readline()
+            process.stdout.close()
+            assert process.stderr.read() == b""
+
+
+def test_a_bad_policy_is_one_plain_line():
+    result = replay("--policy", "bad_policy.toml", "runs.jsonl")
+    [line] = result.stderr.decode().splitlines()
+    assert line.startswith("otel-loopguard: bad_policy.toml: limits.max_steps: expected ")
+    assert result.stdout == b""
+
+
+def test_a_missing_policy_is_one_plain_line():
+    result = replay("--policy", "missing.toml", "runs.jsonl")
+    [line] = result.stderr.decode().splitlines()
+    assert "missing.toml" in line
+
+
+def test_the_table_has_colours_on_a_terminal_only_and_not_against_no_color():
+    plain = replay("runs.jsonl")
+    coloured = replay("runs.jsonl", FORCE_COLOR="1", TERM="xterm-256color")
+    against = replay("runs.jsonl", FORCE_COLOR="1", TERM="xterm-256color", NO_COLOR="1")
+    assert b"\x1b[" not in plain.stdout
+    assert b"\x1b[1;31mSTOP" in coloured.stdout
+    assert b"\x1b[1;31m" not in against.stdout
+
+
+def test_ids_that_a_terminal_cannot_show_break_nothing():
+    line = b'{"run_id": "\\ud83d\\u001b[31m[bold]:smile:", "steps": []}\n'
+    table = replay("-", stdin=line, PYTHONIOENCODING="ascii")
+    as_json = replay("--json", "-", stdin=line)
+    assert (table.returncode, as_json.returncode) == (0, 0)
+    assert b"??[31m[bold]:smile:" in table.stdout
+    assert runs_of(as_json)[0]["run_id"] == "?\x1b[31m[bold]:smile:"
+
+
+@pytest.mark.parametrize(("count", "shown"), [(10, True), (1, False)])
+def test_long_input_shows_its_progress_on_a_terminal(tmp_path: Path, count: int, *, shown: bool):
+    line = json.dumps({"steps": [], "padding": "x" * 1_000_000})
+    (tmp_path / "many.jsonl").write_text(f"{line}\n" * count)
+    terminal, other_end = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "otel_loopguard.cli", "replay", "--json", "many.jsonl"],
+        stdout=subprocess.PIPE,
+        stderr=other_end,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"},
+    ) as process:
+        os.close(other_end)
+        assert process.stdout is not None
+        written = bytearray()
+        reading = threading.Thread(target=_drain, args=(terminal, written))
+        reading.start()
+        assert len(process.stdout.read().splitlines()) == count
+        assert process.wait(60) == 0
+        reading.join()
+    os.close(terminal)
+    assert (b"reading" in written) is shown
+
+
+def _drain(terminal: int, written: bytearray) -> None:
+    """Read until the other end is closed, which Linux reports as an error."""
+    with contextlib.suppress(OSError):
+        while data := os.read(terminal, 65_536):
+            written.extend(data)
+
+
+def test_version():
+    result = command("--version")
+    assert result.stdout.decode().split()[0] == "otel-loopguard"
+    assert result.returncode == 0
+
+
+def test_help_names_the_command_and_its_options():
+    assert b"replay" in command("--help").stdout
+    shown = replay("--help", COLUMNS="200").stdout
+    for option in (b"--policy", b"--json", b"--fail-on-trip", b"--strict", b"FILE..."):
+        assert option in shown
+
+
+def test_without_the_extra_one_line_says_how_to_install_it(tmp_path: Path):
+    # A package that fails to import stands in for the missing one, as an uninstalled one does.
+    (tmp_path / "typer.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'typer'\", name='typer')\n"
+    )
+    result = command("replay", "x", PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
+    [line] = result.stderr.decode().splitlines()
+    assert "pip install 'otel-loopguard[cli]'" in line
+    assert result.returncode == 2

@@ -1,0 +1,124 @@
+"""The exception that the caller of a stopped run gets, and how it is found in others."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+
+import pytest
+
+from otel_loopguard import LoopGuard, Policy, RunAborted, RunReport, Step, abort_of
+
+if sys.version_info < (3, 11):
+    from exceptiongroup import BaseExceptionGroup, ExceptionGroup
+
+
+def report() -> RunReport:
+    guard = LoopGuard(policy=Policy.none(), max_tool_calls=1)
+    guard.check(Step(kind="tool", name="search", arguments={"q": "x"}))
+    guard.check(Step(kind="tool", name="search"))
+    return guard.end()
+
+
+ABORTED = RunAborted(report())
+
+
+def caused_by(cause: BaseException | None, *, suppressed: bool = False) -> RuntimeError:
+    error = RuntimeError("wrapped")
+    if suppressed:
+        error.__context__, error.__suppress_context__ = cause, True
+    else:
+        error.__cause__ = cause
+    return error
+
+
+def in_context_of(context: BaseException) -> RuntimeError:
+    error = RuntimeError("while handling")
+    error.__context__ = context
+    return error
+
+
+def circle() -> RuntimeError:
+    one, other = RuntimeError("one"), RuntimeError("other")
+    one.__cause__, other.__context__ = other, one
+    return one
+
+
+def circle_with_abort() -> RuntimeError:
+    start = circle()
+    assert start.__cause__ is not None
+    start.__cause__.__cause__ = ABORTED
+    return start
+
+
+@pytest.mark.parametrize(
+    "found_in",
+    [
+        ABORTED,
+        caused_by(ABORTED),
+        in_context_of(ABORTED),
+        caused_by(ABORTED, suppressed=True),
+        caused_by(in_context_of(caused_by(ABORTED))),
+        ExceptionGroup("tools", [ValueError("a"), ABORTED]),
+        ExceptionGroup("tools", [ExceptionGroup("inner", [caused_by(ABORTED)])]),
+        BaseExceptionGroup("tasks", [KeyboardInterrupt(), ABORTED]),
+        in_context_of(ExceptionGroup("tools", [ABORTED])),
+        circle_with_abort(),
+    ],
+)
+def test_an_abort_is_found(found_in: BaseException) -> None:
+    assert abort_of(found_in) is ABORTED
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        None,
+        ValueError("the loop guard stopped the run"),
+        circle(),
+        ExceptionGroup("tools", [ValueError("a")]),
+    ],
+)
+def test_nothing_is_found_where_nothing_is(empty: BaseException | None) -> None:
+    assert abort_of(empty) is None
+
+
+def test_what_only_looks_like_a_group_is_none() -> None:
+    class Batch(Exception):  # noqa: N818
+        exceptions = (ABORTED, "text", None)
+
+    class Count(Exception):  # noqa: N818
+        exceptions = 7
+
+    assert abort_of(Batch()) is ABORTED
+    assert abort_of(Count()) is None
+
+
+def test_a_long_chain_is_walked_without_recursion() -> None:
+    error: BaseException = ABORTED
+    for _ in range(50_000):
+        error = caused_by(error)
+
+    assert abort_of(error) is ABORTED
+    while error.__cause__ is not None:  # taken apart by hand, or its end would recurse
+        above, error.__cause__ = error.__cause__, None
+        error = above
+
+
+def test_it_says_why_without_content() -> None:
+    assert str(ABORTED) == (
+        "the loop guard stopped the run after 1 steps (0 model calls, 1 tool calls): "
+        "tool_call_budget: tool 'search' at step 2: 2 against a threshold of 1 (stop)"
+    )
+    assert isinstance(ABORTED, Exception)
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_it_travels_between_processes(protocol: int) -> None:
+    arrived = pickle.loads(pickle.dumps(ABORTED, protocol))  # noqa: S301 -- our own
+
+    assert isinstance(arrived, RunAborted)
+    assert arrived.report == ABORTED.report
+    assert str(arrived) == str(ABORTED)
+    assert copy.deepcopy(ABORTED).report == ABORTED.report

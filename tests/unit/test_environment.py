@@ -1,0 +1,125 @@
+"""What is read from files and variables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from otel_loopguard import LoopGuardSpanProcessor, Policy, PolicyError, read_policy
+from otel_loopguard.environment import resolve_mode
+
+OBSERVING, ENFORCING, SILENT = Policy(mode="observe"), Policy(mode="enforce"), Policy()
+
+
+def test_a_policy_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "loopguard.toml"
+    path.write_text(
+        'mode = "enforce"\n[limits]\nmax_steps = 7\n[rules.repeated_result]\nwarn = 2\n',
+        encoding="utf-8",
+    )
+
+    policy = read_policy(path)
+
+    assert policy == Policy(mode="enforce", rules={"repeated_result": {"warn": 2}}, max_steps=7)
+    assert read_policy(str(path)) == policy
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"[limits\n", "expected a TOML file"),
+        (b"\xff\xfe", "expected a readable policy file"),
+        (b"[limits]\nmax_stps = 3\n", "limits.max_stps: there is no such option"),
+        (b"[limits]\nmax_steps = true\n", "limits.max_steps: expected a whole number"),
+        (b'mode = "watch"\n', "mode: expected 'observe' or 'enforce', got 'watch'"),
+    ],
+)
+def test_an_error_names_the_file_and_what_is_wrong(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_bytes(content)
+
+    with pytest.raises(PolicyError) as raised:
+        read_policy(path)
+
+    assert str(raised.value).startswith(f"{path}: ")
+    assert said in str(raised.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere.toml"
+
+    with pytest.raises(PolicyError, match="expected a readable policy file") as raised:
+        read_policy(path)
+
+    assert str(path) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("in_code", "variable", "policy", "can_stop", "expected"),
+    [
+        ("observe", "enforce", ENFORCING, True, "observe"),
+        ("enforce", "observe", OBSERVING, False, "enforce"),
+        (None, "observe", ENFORCING, True, "observe"),
+        (None, "enforce", OBSERVING, False, "enforce"),
+        (None, None, OBSERVING, True, "observe"),
+        (None, None, ENFORCING, False, "enforce"),
+        (None, "", ENFORCING, False, "enforce"),
+        (None, None, SILENT, True, "enforce"),
+        (None, None, SILENT, False, "observe"),
+    ],
+)
+def test_the_first_that_says_a_mode_is_heard(
+    in_code: Any, variable: str | None, policy: Policy, *, can_stop: bool, expected: str
+) -> None:
+    variables = {} if variable is None else {"OTEL_LOOPGUARD_MODE": variable}
+
+    assert resolve_mode(in_code, policy, can_stop=can_stop, variables=variables) == expected
+
+
+@pytest.mark.parametrize(
+    ("in_code", "variable", "said"),
+    [
+        ("stop", "observe", "mode: expected 'observe' or 'enforce', got 'stop'"),
+        (None, "Enforce", "OTEL_LOOPGUARD_MODE: expected 'observe' or 'enforce', got 'Enforce'"),
+    ],
+)
+def test_a_mode_that_does_not_exist_names_where_it_stands(
+    in_code: Any, variable: str, said: str
+) -> None:
+    with pytest.raises(PolicyError) as raised:
+        resolve_mode(in_code, SILENT, can_stop=False, variables={"OTEL_LOOPGUARD_MODE": variable})
+
+    assert str(raised.value) == said
+
+
+def test_a_processor_asks_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_LOOPGUARD_MODE", "observe")
+
+    assert LoopGuardSpanProcessor(ENFORCING).mode == "observe"
+    monkeypatch.delenv("OTEL_LOOPGUARD_MODE")
+    assert LoopGuardSpanProcessor().mode == "observe"
+    enforcing = LoopGuardSpanProcessor(abort=())
+    assert enforcing.mode == "enforce"
+
+
+def test_stops_that_will_not_act_are_pointed_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OTEL_LOOPGUARD_MODE", "observe")
+
+    LoopGuardSpanProcessor(abort_hooks=[print])
+
+    assert [record.message for record in caplog.records] == [
+        "mode is 'observe': nothing will be stopped, although stops were given"
+    ]
+
+
+def test_a_stop_that_does_not_exist_is_named() -> None:
+    stops: Any = ("gate", "veto")
+
+    with pytest.raises(PolicyError, match="expected some of gate, cancel, got 'veto'"):
+        LoopGuardSpanProcessor(abort=stops)
