@@ -11,6 +11,8 @@ from otel_loopguard.dialects._values import content, is_array, is_mapping, parse
 
 _WRAPPERS = ("output", "data", "update", "messages", "kwargs")
 """Where a LangChain tool message stands in what LangChain or an instrumentation wraps it in."""
+_MAX_LAYERS = 6
+"""A command's message stands in the fourth; a structure may also contain itself."""
 _JSON = msgspec.json.Decoder(object)
 
 
@@ -52,7 +54,7 @@ def tool_answer(result: object, limit: int | None) -> tuple[object, str | None]:
     # Looking for the name spares decoding what cannot be such a message.
     if isinstance(result, str) and "tool_call_id" not in result:
         return result, None
-    message = _tool_message(structure(result))
+    message = _tool_message(structure(result), _MAX_LAYERS)
     if message is None:
         return result, None
     said = content(message["content"], limit)
@@ -64,10 +66,12 @@ def tool_answer(result: object, limit: int | None) -> tuple[object, str | None]:
     )
 
 
-def _tool_message(value: object) -> Mapping[str, object] | None:
+def _tool_message(value: object, layers: int) -> Mapping[str, object] | None:
     inner = value[0] if is_array(value) and len(value) == 1 else value
-    if not is_mapping(inner):
+    if not is_mapping(inner) or not layers:
         return None
     if "tool_call_id" in inner and "content" in inner:
         return inner
-    return next((_tool_message(inner[name]) for name in _WRAPPERS if name in inner), None)
+    return next(
+        (_tool_message(inner[name], layers - 1) for name in _WRAPPERS if name in inner), None
+    )

@@ -102,7 +102,7 @@ def parsed(value: object, decoder: msgspec.json.Decoder[_T]) -> _T | None:
         if isinstance(value, (str, bytes)):
             return decoder.decode(value)
         converted: _T = msgspec.convert(value, decoder.type)
-    except (ValueError, TypeError, RecursionError):
+    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
         return None
     return converted
 

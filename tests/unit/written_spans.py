@@ -1,0 +1,75 @@
+"""Spans for tests of dialects, written by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from otel_loopguard.dialects import read_step
+from otel_loopguard.spans import SpanRecord
+from otel_loopguard.steps import Step
+
+OPERATION = "gen_ai.operation.name"
+KIND = "openinference.span.kind"
+TRACELOOP_KIND = "traceloop.span.kind"
+ARGUMENTS = "gen_ai.tool.call.arguments"
+RESULT = "gen_ai.tool.call.result"
+CALL_ID = "gen_ai.tool.call.id"
+MESSAGES = "gen_ai.output.messages"
+DEFINITIONS = "gen_ai.tool.definitions"
+REASONS = "gen_ai.response.finish_reasons"
+ANSWER = "llm.output_messages.0.message"
+
+
+def span(
+    name: str = "span",
+    attributes: Mapping[str, object] | None = None,
+    *,
+    parent_id: int | None = 3,
+    parent_is_remote: bool = False,
+    limit: int | None = None,
+) -> SpanRecord:
+    return SpanRecord(
+        name=name,
+        trace_id=1,
+        span_id=2,
+        parent_id=parent_id,
+        parent_is_remote=parent_is_remote,
+        attributes=attributes or {},
+        ended_ns=5,
+        value_length_limit=limit,
+    )
+
+
+def read(record: SpanRecord) -> Step:
+    step = read_step(record)
+    assert step is not None
+    return step
+
+
+def genai_tool(attributes: Mapping[str, object], limit: int | None = None) -> SpanRecord:
+    return span("execute_tool t", {OPERATION: "execute_tool", **attributes}, limit=limit)
+
+
+def genai_llm(attributes: Mapping[str, object], limit: int | None = None) -> SpanRecord:
+    return span("chat m", {OPERATION: "chat", **attributes}, limit=limit)
+
+
+def openinference(
+    kind: str, attributes: Mapping[str, object], limit: int | None = None
+) -> SpanRecord:
+    return span("span", {KIND: kind, **attributes}, limit=limit)
+
+
+def traceloop_tool(attributes: Mapping[str, object], limit: int | None = None) -> SpanRecord:
+    return span("t.tool", {TRACELOOP_KIND: "tool", **attributes}, limit=limit)
+
+
+def answer(*parts: Mapping[str, object], finish_reason: str | None = "stop") -> str:
+    return json.dumps([{"role": "assistant", "parts": parts, "finish_reason": finish_reason}])
+
+
+def tool_message(content: object, **more: object) -> str:
+    """What OpenInference writes for the answer of a LangChain tool."""
+    data = {"content": content, "tool_call_id": "c1", "status": "success", "id": None, **more}
+    return json.dumps({"type": "tool", "data": data})
