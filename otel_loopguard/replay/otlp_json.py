@@ -12,10 +12,9 @@ import base64
 import re
 from typing import TypeAlias, cast
 
-import msgspec
-
 from otel_loopguard.replay.errors import FieldError, shown
 from otel_loopguard.replay.json_text import Reader, convert, loads
+from otel_loopguard.replay.otlp_messages import KeyValue, Number, Request, Span, Value
 from otel_loopguard.spans import SpanEventRecord, SpanRecord
 
 _STATUS_ERROR = frozenset({2, "STATUS_CODE_ERROR"})
@@ -24,75 +23,9 @@ _PARENT_IS_REMOTE = 0x300
 _MAX_PATH = 100
 """Paths may be this long: a value nested deeper than some 90 levels is refused."""
 _MAX_DEPTH = 200
+"""JSON in snake_case, which is rewritten here, may be nested this deep."""
 
-_Number: TypeAlias = int | float | str
-"""A 64-bit number in the protobuf JSON mapping."""
-
-
-class _Value(msgspec.Struct, rename="camel", gc=False):
-    string_value: str | None = None
-    int_value: _Number | None = None
-    double_value: _Number | None = None
-    bool_value: bool | None = None
-    bytes_value: str | None = None
-    array_value: _Array | None = None
-    kvlist_value: _KeyValues | None = None
-
-
-class _Array(msgspec.Struct, gc=False):
-    values: list[_Value | None] = []
-
-
-class _KeyValue(msgspec.Struct, gc=False):
-    key: str = ""
-    value: _Value | None = None
-
-
-class _KeyValues(msgspec.Struct, gc=False):
-    values: list[_KeyValue] = []
-
-
-class _Event(msgspec.Struct, gc=False):
-    name: str = ""
-    attributes: list[_KeyValue] = []
-
-
-class _Status(msgspec.Struct, gc=False):
-    code: int | str = 0
-    message: str = ""
-
-
-class _Span(msgspec.Struct, rename="camel", gc=False):
-    trace_id: str = ""
-    span_id: str = ""
-    parent_span_id: str = ""
-    flags: int = 0
-    name: str = ""
-    start_time_unix_nano: _Number = 0
-    end_time_unix_nano: _Number = 0
-    attributes: list[_KeyValue] = []
-    events: list[_Event] = []
-    status: _Status | None = None
-
-
-class _Scope(msgspec.Struct, gc=False):
-    name: str = ""
-
-
-class _ScopeSpans(msgspec.Struct, gc=False):
-    scope: _Scope | None = None
-    spans: list[_Span] = []
-
-
-class _ResourceSpans(msgspec.Struct, rename="camel", gc=False):
-    scope_spans: list[_ScopeSpans] = []
-
-
-class _Request(msgspec.Struct, rename="camel", gc=False):
-    resource_spans: list[_ResourceSpans]
-
-
-_requests = Reader(_Request)
+_requests = Reader(Request)
 _SNAKE_NAMES = re.compile(rb'^[^"]*"resource_spans"')
 _Path: TypeAlias = tuple[str | int, ...]
 
@@ -108,7 +41,7 @@ def read_spans(line: bytes | str) -> list[SpanRecord]:
     """
     data = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
     if _SNAKE_NAMES.match(data):
-        request = convert(_camel_names(loads(data), 0), _Request)
+        request = convert(_camel_names(loads(data), 0), Request)
     else:
         request = _requests.read(data)
     records: list[SpanRecord] = []
@@ -121,7 +54,7 @@ def read_spans(line: bytes | str) -> list[SpanRecord]:
     return records
 
 
-def _record(span: _Span, scope: str, path: _Path) -> SpanRecord:
+def _record(span: Span, scope: str, path: _Path) -> SpanRecord:
     status = span.status
     return SpanRecord(
         name=span.name,
@@ -142,7 +75,7 @@ def _record(span: _Span, scope: str, path: _Path) -> SpanRecord:
     )
 
 
-def _mapping(pairs: list[_KeyValue], path: _Path) -> dict[str, object]:
+def _mapping(pairs: list[KeyValue], path: _Path) -> dict[str, object]:
     """Return key-value pairs as a mapping; the last of equal keys counts."""
     # Nearly all values are strings: they are taken here, without a call.
     return {
@@ -153,7 +86,7 @@ def _mapping(pairs: list[_KeyValue], path: _Path) -> dict[str, object]:
     }
 
 
-def _plain(value: _Value | None, path: _Path) -> object:
+def _plain(value: Value | None, path: _Path) -> object:
     """Return an AnyValue as plain data; one without a value is `None`."""
     if len(path) > _MAX_PATH:
         raise FieldError(path[:8], f"values nested at most {_MAX_PATH} deep", "deeper ones")
@@ -170,7 +103,7 @@ def _plain(value: _Value | None, path: _Path) -> object:
     return _composed(value, path)
 
 
-def _composed(value: _Value, path: _Path) -> object:
+def _composed(value: Value, path: _Path) -> object:
     if value.array_value is not None:
         return tuple(_plain(item, (*path, n)) for n, item in enumerate(value.array_value.values))
     if value.kvlist_value is not None:
@@ -180,7 +113,7 @@ def _composed(value: _Value, path: _Path) -> object:
     return None
 
 
-def _integer(value: _Number, path: _Path) -> int:
+def _integer(value: Number, path: _Path) -> int:
     try:
         whole = not isinstance(value, float) or value.is_integer()
         number = int(value)
@@ -191,7 +124,7 @@ def _integer(value: _Number, path: _Path) -> int:
     return number
 
 
-def _double(value: _Number, path: _Path) -> float:
+def _double(value: Number, path: _Path) -> float:
     """Return a double; the JSON mapping writes "NaN", "Infinity" and "-Infinity" as text."""
     try:
         return float(value)

@@ -9,20 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
 from otel_loopguard.canonical import UNKNOWN, Unknown
 from otel_loopguard.replay.errors import FieldError, ReplayError, path_text
 from otel_loopguard.replay.json_text import Reader
+from otel_loopguard.replay.steps_line import Entry, Label, Line
 from otel_loopguard.replay.timeline import Duration, Moment, moments
 from otel_loopguard.steps import SpanKey, Step, ToolCall
-
-_Label: TypeAlias = str | int | None
-_Amount: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e12)] | None
-"""Seconds or dollars: not negative, not infinite."""
-_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)] | None
 
 _KINDS = "'tool', 'llm', 'agent', 'custom' or 'user'"
 _HASH_LETTERS = str.maketrans("0123456789abcdefABCDEF", "ghijklmnopqrstuvqrstuv")
@@ -50,50 +45,7 @@ class RecordedRun(msgspec.Struct, frozen=True, kw_only=True):
     """Starts and ends of the steps on the virtual time line; `position` counts `steps` from 0."""
 
 
-class _Call(msgspec.Struct, gc=False):
-    name: str
-    arguments: object = None
-    call_id: _Label = None
-    id: _Label = None
-
-
-class _Entry(msgspec.Struct, gc=False):
-    type: Literal["tool", "llm", "agent", "custom", "user"]
-    name: str | None = None
-    arguments: object = None
-    args_sha: str | None = None
-    result: object = None
-    result_sha: str | None = None
-    error: bool | str | None = None
-    finish_reason: str | None = None
-    input_tokens: _Count = None
-    output_tokens: _Count = None
-    cache_read_tokens: _Count = None
-    cost_usd: _Amount = None
-    provider: str | None = None
-    model: object = None
-    tool_calls: list[_Call] | None = None
-    agent: _Label = None
-    parent: _Label = None
-    run: _Label = None
-    call_id: _Label = None
-    batch: _Label = None
-    contains: list[_Label] | str | None = None
-    approved_by_user: bool | None = None
-    dt_s: _Amount = None
-    gap_s: _Amount = None
-    advance_s: _Amount = None
-    ended: bool | None = None
-
-
-class _Line(msgspec.Struct, gc=False):
-    steps: list[_Entry]
-    run_id: _Label = None
-    id: _Label = None
-    policy: dict[str, object] | None = None
-
-
-_lines = Reader(_Line)
+_lines = Reader(Line)
 
 
 def read_run(line: bytes | str, *, number: int = 1) -> RecordedRun:
@@ -129,7 +81,7 @@ def read_run(line: bytes | str, *, number: int = 1) -> RecordedRun:
 
 
 def _step(
-    entry: _Entry, index: int, started_s: float, ended_s: float | None, *, counted: bool
+    entry: Entry, index: int, started_s: float, ended_s: float | None, *, counted: bool
 ) -> Step | None:
     if entry.type == "user":
         return None
@@ -165,7 +117,7 @@ def _step(
     )
 
 
-def _duration(entry: _Entry) -> Duration:
+def _duration(entry: Entry) -> Duration:
     agents = entry.contains if isinstance(entry.contains, list) else ()
     return Duration(
         dt_s=entry.dt_s or 0.0,
@@ -202,7 +154,7 @@ def _texts(value: object) -> Iterator[str]:
     yield json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-def _error(entry: _Entry) -> str | None:
+def _error(entry: Entry) -> str | None:
     """Return what went wrong: the error's text, or the result's where the error is just `true`."""
     if entry.error is None or entry.error is False or entry.error == "":
         return None
@@ -212,7 +164,7 @@ def _error(entry: _Entry) -> str | None:
     return text if isinstance(text, str) and text else "error"
 
 
-def _calls(entry: _Entry) -> tuple[ToolCall, ...] | Unknown:
+def _calls(entry: Entry) -> tuple[ToolCall, ...] | Unknown:
     if entry.tool_calls is None:
         return UNKNOWN
     return tuple(
@@ -231,7 +183,7 @@ def _output(value: object) -> str | Unknown:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _text(label: _Label) -> str:
+def _text(label: Label) -> str:
     return "" if label is None else str(label)
 
 

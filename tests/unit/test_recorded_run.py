@@ -42,7 +42,6 @@ LOOP = [
         pytest.param([tool(result=n) for n in range(20)], [], id="changing results"),
         pytest.param([tool(arguments=None)] * 20, [], id="arguments not recorded"),
         pytest.param([tool(arguments={}, result="")] * 5, LOOP, id="empty is known"),
-        pytest.param([tool(batch=1)] * 5, LOOP, id="one batch"),
         pytest.param(
             [tool(result=None)] * 8,
             [("repeated_call", "warn", 4, "pre"), ("repeated_call", "abort", 8, "pre")],
@@ -74,6 +73,13 @@ def test_what_the_default_rules_find(
     run = replayed(*steps)
     assert found(run) == expected
     assert run.tripped == any(action == "abort" for _, action, _, _ in expected)
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_equal_results_of_one_batch_count_when_they_come_back(before: int):
+    run = replayed(*[turn()] * before, *[tool(batch=1)] * 5)
+    by_result = [entry for entry in found(run) if entry[0] == "repeated_result"]
+    assert by_result == [(rule, action, step + before, phase) for rule, action, step, phase in LOOP]
 
 
 def test_the_run_is_counted_to_its_end_whatever_trips():
