@@ -28,13 +28,22 @@ def contents(value: object) -> tuple[str, object]:
     Raises whatever the object's own code raises.
     """
     kind: Any = type(value)
+    name, read = _reader_of(kind)
+    return name, read(value)
+
+
+@lru_cache(maxsize=512)
+def _reader_of(kind: Any) -> tuple[str, Callable[[Any], object]]:
     for base in kind.__mro__:
         name = _name(base)
         if name in _READERS:
-            return name, _READERS[name](value)
-    if hasattr(kind, "__fspath__"):
-        return "path", kind.__fspath__(value)
-    return _name(kind), _pickled(value, kind) or _state(value, kind) or _own_repr(value, kind)
+            return name, _READERS[name]
+    return ("path", kind.__fspath__) if hasattr(kind, "__fspath__") else (_name(kind), _shown)
+
+
+def _shown(value: object) -> object:
+    kind = type(value)
+    return _pickled(value, kind) or _state(value, kind) or _own_repr(value, kind)
 
 
 def _name(kind: type) -> str:
@@ -86,7 +95,7 @@ def _state(value: object, kind: type) -> dict[str, object]:
     """Return the attributes that are stored in the object itself."""
     slots, derived = _layout(kind)
     stored: dict[str, object] = {}
-    with suppress(AttributeError):
+    with suppress(AttributeError):  # an object that has slots only
         stored = object.__getattribute__(value, "__dict__")
     state = {name: item for name, item in stored.items() if name not in derived}
     for slot in slots:

@@ -15,6 +15,7 @@ from collections import UserString
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
+from functools import lru_cache
 from numbers import Rational, Real
 from operator import itemgetter
 from typing import Any, Final
@@ -40,18 +41,6 @@ def normal_form(value: object, unknown: object) -> bytes:
     (an iterator, a file, an awaitable), or too many parts, and whatever foreign code raises.
     """
     return _Writer(unknown).text(value)
-
-
-_EXTENDED: Final[dict[type, Callable[[Any], object]]] = {
-    str: str.__str__,
-    int: int.__index__,
-    float: float.__float__,
-    Decimal: Decimal,
-    bytes: memoryview,
-    bytearray: memoryview,
-    UserString: lambda value: value.data,
-}
-"""Classes with a scalar form, and how to read an instance of a subclass without its own methods."""
 
 
 class _Writer:
@@ -94,23 +83,22 @@ class _Writer:
 
     def _parts(self, value: object, out: list[bytes]) -> Iterator[object]:
         """Return the parts of an object; the marks around and between them go to `out`."""
-        kind: type = type(value)
-        if value is self._unknown or any(hasattr(kind, method) for method in _USED_UP):
+        if value is self._unknown:
             raise UnreadableError
-        for base, read in _EXTENDED.items():
-            if issubclass(kind, base):
-                return iter((read(value),))
-        for base, items in _ARRAYS.items():
-            if issubclass(kind, base):
-                return _array(items(value), out)
-        for base, items in _SETS.items():
-            if issubclass(kind, base):
-                out.append(b'@"set"[%b]' % b",".join(sorted(map(self.text, items(value)))))
-                return iter(())
-        for base, members in _OBJECTS.items():
-            if issubclass(kind, base):
-                return self._object(members(value), out)
-        return _content(value, kind, out)
+        kind: Any = type(value)
+        way, read = _way_of(kind)
+        if way == "scalar":
+            return iter((read(value),))
+        if way == "array":
+            return _array(read(value), out)
+        if way == "object":
+            return self._object(read(value), out)
+        if way == "set":
+            out.append(b'@"set"[%b]' % b",".join(sorted(map(self.text, read(value)))))
+            return iter(())
+        name, content = read(value)
+        out.append(b"@%b" % string(name))
+        return iter((content,))
 
     def _object(
         self, members: Iterable[tuple[object, object]], out: list[bytes]
@@ -147,29 +135,48 @@ def _array(items: Iterable[object], out: list[bytes]) -> Iterator[object]:
     out.append(b"]" if mark == b"," else b"[]")
 
 
-def _content(value: Any, kind: type, out: list[bytes]) -> Iterator[object]:
-    """Return the parts of an object that is neither text, number, sequence nor mapping."""
-    if issubclass(kind, Rational):
-        return iter((int(value) if value.denominator == 1 else float(value),))
-    if issubclass(kind, Real):
-        return iter((float(value),))
-    name, content = contents(value)
-    out.append(b"@%b" % string(name))
-    return iter((content,))
+def _refuse(value: object) -> object:
+    raise UnreadableError(type(value))
 
 
-_ARRAYS: Final[dict[type, Callable[[Any], Iterable[object]]]] = {
-    list: vars(list)["__iter__"],
-    tuple: vars(tuple)["__iter__"],
-    Sequence: iter,
-    ValuesView: iter,
+_WAYS: Final[dict[str, dict[type, Callable[[Any], Any]]]] = {
+    "scalar": {
+        str: vars(str)["__str__"],
+        int: int.__index__,
+        float: float.__float__,
+        Decimal: Decimal,
+        bytes: memoryview,
+        bytearray: memoryview,
+        UserString: lambda value: value.data,
+        Rational: lambda value: int(value) if value.denominator == 1 else float(value),
+        Real: float,
+    },
+    "array": {
+        list: vars(list)["__iter__"],
+        tuple: vars(tuple)["__iter__"],
+        Sequence: iter,
+        ValuesView: iter,
+    },
+    "set": {
+        set: vars(set)["__iter__"],
+        frozenset: vars(frozenset)["__iter__"],
+        AbstractSet: iter,
+    },
+    "object": {
+        dict: vars(dict)["items"],
+        Mapping: lambda mapping: ((key, mapping[key]) for key in mapping),
+    },
 }
-_SETS: Final[dict[type, Callable[[Any], Iterable[object]]]] = {
-    set: vars(set)["__iter__"],
-    frozenset: vars(frozenset)["__iter__"],
-    AbstractSet: iter,
-}
-_OBJECTS: Final[dict[type, Callable[[Any], Iterable[tuple[object, object]]]]] = {
-    dict: vars(dict)["items"],
-    Mapping: lambda mapping: ((key, mapping[key]) for key in mapping),
-}
+"""How instances of classes and of their subclasses are written, and read: built-in classes without
+any method that a subclass may have changed. The first that fits counts."""
+
+
+@lru_cache(maxsize=512)
+def _way_of(kind: type) -> tuple[str, Callable[[Any], Any]]:
+    if any(hasattr(kind, method) for method in _USED_UP):
+        return "other", _refuse
+    for way, readers in _WAYS.items():
+        for base, read in readers.items():
+            if issubclass(kind, base):
+                return way, read
+    return "other", contents

@@ -5,8 +5,8 @@ order of keys, white space between tokens and the spelling of numbers do not mat
 
 - Integers compare exactly at any size. Other numbers compare as the nearest double, and a double
   stands for the shortest decimal that reads back as it, which is what JSON writers write.
-- A string that is JSON text *is* that JSON value, also when encoded several times over. Strings
-  inside other values stay strings.
+- A string that is JSON text *is* that JSON value, also when encoded several times over; of equal
+  keys in it the last counts. Strings inside other values stay strings.
 - What JSON has no form for (sets, bytes, times, objects, keys that are no strings) compares by type
   and content, and equals no JSON value. `_normal_form` has the rules.
 - What cannot be read by value is `UNKNOWN`, and so is whatever holds it. It never equals anything.
@@ -108,7 +108,8 @@ def _written(value: object, write: Callable[[object], bytes]) -> bytes:
     try:
         text = write(value)
     except (RecursionError, TypeError, ValueError, DecodeError):
-        # Depth; keys that are no strings; lone surrogates and long integers; long numbers.
+        # Depth; keys that are no strings; lone surrogates and long integers; numbers that would
+        # grow long (msgspec's errors are `ValueError`s in its later versions only).
         return normal_form(value, UNKNOWN)
     if not text.isascii() and not is_normalized("NFC", text.decode()):
         return normal_form(value, UNKNOWN)

@@ -58,22 +58,23 @@ class LoopGuard:
 
     def start(self, at: float | None = None) -> None:
         """Begin a fresh run, at `at` seconds if given. Optional: the first check begins one."""
-        self._begin_run(self._now(at))
+        self._begin_run(self._clock() if at is None else at)
+        self._own_time = at is not None
 
     def preview(self, step: Step, *, ahead: int = 0) -> Decision:
         """Say what `check` would say, and forget it.
 
         `ahead` model calls have been let through and are not steps yet: they count as if they were.
         """
-        now_s = self._now(step.started_s)
-        run = self._run if self._run is not None else RunState(self.policy.settings, now_s)
+        now_s = self._clock() if step.started_s is None else step.started_s
+        run = self._run or RunState(self.policy.settings, now_s)
         begun = run.begin(step, now_s, ahead=ahead)
-        refusal = self._held or begun.findings.refusal
+        refusal = self._held or begun.refusal
         return Decision(
             allowed=refusal is None,
-            step_count=begun.number if refusal is None else run.steps,
+            step_count=begun.number if refusal is None else run.totals.steps,
             refusal=refusal,
-            violations=begun.findings.news,
+            violations=begun.news,
         )
 
     def check(self, step: Step, *, commit: bool = False, ahead: int = 0) -> Decision:
@@ -82,19 +83,19 @@ class LoopGuard:
         A refused step leaves the run as if nobody had asked. With `commit=True` it is counted all
         the same: for steps that nobody can prevent. `ahead` is that of `preview`.
         """
-        now_s = self._now(step.started_s)
-        run = self._run if self._run is not None else self._begin_run(now_s)
-        run.settle()
+        now_s = self._clock() if step.started_s is None else step.started_s
+        run = self._run or self._begin_run(now_s)
         begun = run.begin(step, now_s, ahead=ahead)
-        refusal = self._held or begun.findings.refusal
+        refusal, news = self._held or begun.refusal, begun.news
         if refusal is None or commit:
-            run.commit(begun, now_s, refused=refusal is not None)
-        news = begun.findings.news
-        if refusal is not None or news:
-            run.note(news)
-            self._tell(news if refusal is None or refusal in news else (refusal, *news))
+            run.commit(begun, refused=refusal is not None)
+            self._own_time = step.started_s is not None
+        if refusal is None and not news:
+            return Decision(allowed=True, step_count=run.totals.steps)
+        run.note(news)
+        self._tell(news if refusal is None or refusal in news else (refusal, *news))
         return Decision(
-            allowed=refusal is None, step_count=run.steps, refusal=refusal, violations=news
+            allowed=refusal is None, step_count=run.totals.steps, refusal=refusal, violations=news
         )
 
     def record(self, step: Step) -> Decision:
@@ -102,29 +103,31 @@ class LoopGuard:
 
         It completes the open step with the same span, else the same call id, else the oldest open
         one of the same kind, name and arguments; with none open the step is checked and counted
-        first. An abort found here holds: every later check is refused until `end` or `reset`.
+        first, as of its own start or the last moment before. An abort found here holds: every
+        later check is refused until `end` or `reset`.
         """
-        now_s = self._now(step.started_s if step.ended_s is None else step.ended_s)
-        run = self._run
-        if run is None:
-            run = self._begin_run(now_s if step.started_s is None else step.started_s)
-        refusal: Violation | None = None
+        given_s = step.started_s if step.ended_s is None else step.ended_s
+        now_s = self._clock() if given_s is None else given_s
+        run = self._run or self._begin_run(now_s if step.started_s is None else step.started_s)
+        refusal = self._held
         news: tuple[Violation, ...] = ()
         opened = run.find_open(step)
         if opened is None:
-            begun = run.begin(step, now_s, phase="post")
-            refusal, news = begun.findings
-            opened = run.commit(begun, now_s, refused=(self._held or refusal) is not None)
+            began_s = run.totals.last_s if step.started_s is None else step.started_s
+            begun = run.begin(step, began_s, phase="post")
+            refusal, news = refusal or begun.refusal, begun.news
+            opened = run.commit(begun, refused=refusal is not None)
             run.note(news)
-        findings = run.finish(opened, step, now_s)
-        self._held = self._held or refusal or findings.refusal
-        run.note(findings.news)
-        self._tell((*news, *findings.news))
+        found, more = run.finish(opened, step, now_s)
+        run.note(more)
+        self._own_time = given_s is not None
+        self._held = refusal or found
+        self._tell((*news, *more))
         return Decision(
             allowed=self._held is None,
-            step_count=run.steps,
+            step_count=run.totals.steps,
             refusal=self._held,
-            violations=(*news, *findings.news),
+            violations=(*news, *more),
         )
 
     def stats(self) -> Stats:
@@ -158,13 +161,9 @@ class LoopGuard:
         self._run = RunState(self.policy.settings, at_s)
         return self._run
 
-    def _now(self, given_s: float | None) -> float:
-        self._own_time = given_s is not None
-        return self._clock() if given_s is None else given_s
-
     def _latest(self) -> float:
         own = self._own_time and self._run is not None
-        return self._run.last_s if own and self._run is not None else self._clock()
+        return self._run.totals.last_s if own and self._run is not None else self._clock()
 
     def _tell(self, violations: tuple[Violation, ...]) -> None:
         if self._on_violation is None:

@@ -2,101 +2,137 @@
 
 from __future__ import annotations
 
+from collections import deque
+from itertools import chain
+
 import msgspec
 
-from otel_loopguard.canonical import UNKNOWN
-from otel_loopguard.steps import SpanKey, Step
+from otel_loopguard.canonical import UNKNOWN, fingerprint
+from otel_loopguard.steps import SpanKey, Step, StepKind
 
-MOST = 128
-"""Open steps kept per run; past that the oldest is forgotten."""
+NAMED = 128
+"""Open steps with a span or a call id kept per run; past that the oldest is forgotten."""
+
+NAMELESS = 32
+"""Open steps with neither kept per run; loops that start more at a time give them call ids."""
 
 
-class OpenStep(msgspec.Struct):
+class OpenStep(msgspec.Struct, eq=False, gc=False):
     """A step that was checked and waits to be recorded."""
 
-    step: Step
+    kind: StepKind
+    name: str
+    agent: str
+    approved: bool
+    span: SpanKey | None
+    call_id: str | None
     number: int
     call: int | None
-    """Identity of name and arguments, `None` while the arguments are unknown."""
-    refused: bool = False
-    settled: bool = False
-    """Its result has been taken as unknown, because nobody records results here."""
+    """Identity of the call, `None` while the arguments are unknown."""
+    refused: bool
 
 
 class OpenSteps:
-    """The open steps of one run, oldest first."""
+    """The open steps of one run.
 
-    __slots__ = ("_by_call_id", "_by_span", "_steps", "evicted")
+    The arguments of the newest one are kept, to know it again by them; those of the others are not,
+    so that large ones do not pile up.
+    """
+
+    __slots__ = ("_arguments", "_by_id", "_named", "_nameless", "_newest", "evicted")
 
     def __init__(self) -> None:
-        self._steps: dict[int, OpenStep] = {}
-        self._by_span: dict[SpanKey, OpenStep] = {}
-        self._by_call_id: dict[str, OpenStep] = {}
+        self._named: dict[OpenStep, None] = {}
+        self._nameless: deque[OpenStep] = deque(maxlen=NAMELESS)
+        self._by_id: dict[SpanKey | str, OpenStep] = {}
+        self._newest: OpenStep | None = None
+        self._arguments: object = UNKNOWN
         self.evicted = 0
 
     def __len__(self) -> int:
-        return len(self._steps)
+        return len(self._named) + len(self._nameless)
 
-    def add(self, opened: OpenStep) -> None:
+    def add(self, opened: OpenStep, arguments: object) -> None:
         """Keep an open step."""
-        self._steps[id(opened)] = opened
-        if opened.step.span is not None:
-            self._by_span[opened.step.span] = opened
-        if opened.step.call_id is not None:
-            self._by_call_id[opened.step.call_id] = opened
-        if len(self._steps) > MOST:
-            self.remove(next(iter(self._steps.values())))
+        self._newest, self._arguments = opened, arguments
+        if opened.span is None and opened.call_id is None:
+            self.evicted += len(self._nameless) == NAMELESS
+            self._nameless.append(opened)
+            return
+        self._named[opened] = None
+        for key in (opened.span, opened.call_id):
+            if key is not None:
+                self._by_id[key] = opened
+        if len(self._named) > NAMED:
+            self.remove(next(iter(self._named)))
             self.evicted += 1
 
     def find(self, step: Step) -> OpenStep | None:
         """Return the open step that `step` completes.
 
         That is the one with the same span, else with the same call id, else the oldest of the same
-        kind, name and arguments.
+        kind, name and arguments, else the oldest of the same kind and name if arguments are
+        unknown.
         """
-        found = None
-        if step.span is not None:
-            found = self._by_span.get(step.span)
-        if found is None and step.call_id is not None:
-            found = self._by_call_id.get(step.call_id)
-        if found is None:
-            found = next((o for o in self._steps.values() if _may_complete(o.step, step)), None)
-        return found
-
-    def newest(self) -> OpenStep | None:
-        """Return the step that was opened last."""
-        return next(reversed(self._steps.values()), None)
+        for key in (step.span, step.call_id):
+            if key is not None and key in self._by_id:
+                return self._by_id[key]
+        alike = [o for o in chain(self._nameless, self._named) if _may_complete(o, step)]
+        if not alike or step.arguments is UNKNOWN:
+            return alike[0] if alike else None
+        if len(alike) == 1 and self._same_arguments(alike[0], step):
+            return alike[0]
+        value = fingerprint(step.arguments)
+        for opened in alike:
+            call = call_of(opened.agent, opened.name, value)
+            if call is not None and call == opened.call:
+                return opened
+            if self._same_arguments(opened, step):
+                return opened
+        return next((o for o in alike if self._has_no_arguments(o)), None)
 
     def call_ids(self) -> tuple[str, ...]:
         """Return the call ids that wait for a result, oldest first."""
-        return tuple(self._by_call_id)
+        return tuple(key for key in tuple(self._by_id) if isinstance(key, str))
 
     def remove(self, opened: OpenStep) -> None:
-        """Forget an open step; one that is not here is no error."""
-        if self._steps.pop(id(opened), None) is None:
+        """Forget an open step."""
+        if self._newest is opened:
+            self._newest, self._arguments = None, UNKNOWN
+        if opened.span is None and opened.call_id is None:
+            self._nameless.remove(opened)
             return
-        step = opened.step
-        if step.span is not None and self._by_span.get(step.span) is opened:
-            del self._by_span[step.span]
-        if step.call_id is not None and self._by_call_id.get(step.call_id) is opened:
-            del self._by_call_id[step.call_id]
+        del self._named[opened]
+        for key in (opened.span, opened.call_id):
+            if key is not None and self._by_id.get(key) is opened:
+                del self._by_id[key]
+
+    def _same_arguments(self, opened: OpenStep, step: Step) -> bool:
+        return opened is self._newest and _same(self._arguments, step.arguments)
+
+    def _has_no_arguments(self, opened: OpenStep) -> bool:
+        kept = self._arguments if opened is self._newest else UNKNOWN
+        return opened.call is None and kept is UNKNOWN
 
 
-def _may_complete(opened: Step, step: Step) -> bool:
-    if opened.kind != step.kind or opened.name != step.name:
-        return False
-    if opened.span is not None or step.span is not None:
-        return False
-    if opened.call_id is not None and step.call_id is not None:
-        return False
-    if opened.arguments is UNKNOWN or step.arguments is UNKNOWN:
-        return True
-    return _same(opened.arguments, step.arguments)
+def call_of(agent: str, name: str, arguments: int | None) -> int | None:
+    """Return the identity of a call: who calls what, and the fingerprint of the arguments."""
+    return None if arguments is None else hash((agent, name, arguments))
+
+
+def _may_complete(opened: OpenStep, step: Step) -> bool:
+    return (
+        opened.kind == step.kind
+        and opened.name == step.name
+        and (not step.agent or opened.agent == step.agent)
+        and (opened.span is None or step.span is None or opened.span == step.span)
+        and (opened.call_id is None or step.call_id is None or opened.call_id == step.call_id)
+    )
 
 
 def _same(one: object, other: object) -> bool:
     if one is other:
-        return True
+        return one is not UNKNOWN
     try:
         return bool(one == other)
     except Exception:  # noqa: BLE001 -- a foreign __eq__ may do anything

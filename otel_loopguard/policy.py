@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, cast
@@ -63,10 +62,10 @@ class Policy:
 
     """
 
-    __slots__ = ("mode", "settings")
+    __slots__ = ("_mode", "_settings")
 
-    mode: Mode | None
-    settings: Settings
+    _mode: Mode | None
+    _settings: Settings
 
     def __init__(
         self,
@@ -75,13 +74,23 @@ class Policy:
         rules: Mapping[str, object] | None = None,
         **limits: Unpack[LimitOptions],
     ) -> None:
-        made = _override(_DEFAULT, mode, rules or {}, limits, limits_path="")
-        self.mode, self.settings = made
+        made = _override(_DEFAULT, mode, _table(rules, "rules"), limits, limits_path="")
+        self._mode, self._settings = made
+
+    @property
+    def mode(self) -> Mode | None:
+        """Whether to report or to stop as well; `None` where the policy does not say."""
+        return self._mode
+
+    @property
+    def settings(self) -> Settings:
+        """The limits, and the thresholds of each rule in force."""
+        return self._settings
 
     @classmethod
     def none(cls) -> Policy:
         """Return the policy without any rule or limit."""
-        return _policy(None, Settings(Limits(), {}))
+        return cls._of(None, Settings(Limits(), {}))
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object], *, base: Policy | None = None) -> Policy:
@@ -91,16 +100,17 @@ class Policy:
             PolicyError: names the path of what is wrong, such as `limits.max_steps`.
 
         """
-        _known(mapping, _SECTIONS, "")
+        table = _table(mapping, "policy")
+        _known(table, _SECTIONS, "")
         start = base if base is not None else cls()
         mode, settings = _override(
             (start.mode, start.settings),
-            mapping.get("mode"),
-            _table(mapping.get("rules"), "rules"),
-            _table(mapping.get("limits"), "limits"),
+            table.get("mode"),
+            _table(table.get("rules"), "rules"),
+            _table(table.get("limits"), "limits"),
             limits_path="limits.",
         )
-        return _policy(mode, settings)
+        return cls._of(mode, settings)
 
     @classmethod
     def from_toml(cls, text: str, *, source: str = "loopguard.toml") -> Policy:
@@ -121,7 +131,13 @@ class Policy:
 
     def with_limits(self, **limits: Unpack[LimitOptions]) -> Policy:
         """Return this policy with some limits set or switched off."""
-        return _policy(*_override((self.mode, self.settings), None, {}, limits, limits_path=""))
+        return self._of(*_override((self.mode, self.settings), None, {}, limits, limits_path=""))
+
+    @classmethod
+    def _of(cls, mode: Mode | None, settings: Settings) -> Policy:
+        self = cls.__new__(cls)
+        self._mode, self._settings = mode, settings
+        return self
 
     @property
     def rule_ids(self) -> tuple[str, ...]:
@@ -160,12 +176,6 @@ def mode_of(value: object, path: str) -> Mode | None:
 
 _Made: TypeAlias = "tuple[Mode | None, Settings]"
 _DEFAULT: _Made = (None, Settings(Limits(), DEFAULT_RULES))
-
-
-def _policy(mode: Mode | None, settings: Settings) -> Policy:
-    policy = Policy.__new__(Policy)
-    policy.mode, policy.settings = mode, settings
-    return policy
 
 
 def _override(
@@ -249,7 +259,11 @@ def _occurrence(value: object, path: str) -> int | None:
 def _seconds(value: object, path: str) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not 0 <= value <= sys.float_info.max
+    ):
         raise _wrong(path, "a number of seconds above 0 (0 or None switches it off)", value)
     return float(value) or None
 

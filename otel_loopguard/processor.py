@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.trace import StatusCode
 
+from otel_loopguard import semconv
 from otel_loopguard.abort.aborted import RunAborted
 from otel_loopguard.abort.cancel_task import RootTask
 from otel_loopguard.abort.ladder import BUILT_IN, BuiltIn, Ladder
 from otel_loopguard.abort.model_gate import guard_requests, leave_requests
 from otel_loopguard.admission import Admission
+from otel_loopguard.decisions import RunReport
 from otel_loopguard.environment import resolve_mode
 from otel_loopguard.policy import Mode, Policy, PolicyError
 from otel_loopguard.runs import Run, Verdict
@@ -84,7 +88,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
             self.policy,
             live=True,
             prevented_kinds=frozenset(("llm",)) if gated else frozenset(),
-            on_closed=lambda run, report: self._telemetry.run_ended(run.agent, report),
+            on_closed=self._closed,
         )
         self._telemetry = Telemetry(
             self.policy,
@@ -136,11 +140,10 @@ class LoopGuardSpanProcessor(SpanProcessor):
             admission = Admission(self._tracker, span_id)
             if admission.verdict is not None:
                 self._act(admission.verdict)
-            run = admission.run
-            if run is None or run.trip is None:
+            if admission.run is None or not admission.refusals:
                 return admission
-            self._ladder.refused(run)
-            aborted = RunAborted(run.report())
+            self._ladder.refused(admission.run, admission.refusals)
+            aborted = RunAborted(admission.run.report())
         except Exception as error:  # noqa: BLE001 -- a fault of ours never blocks a request
             self._fault(error)
             return None
@@ -157,10 +160,17 @@ class LoopGuardSpanProcessor(SpanProcessor):
 
     def _act(self, verdict: Verdict) -> None:
         """Write down what a verdict says, then stop the run if it says so."""
+        if verdict.opened and verdict.run.slot.task is None:
+            verdict.run.slot.task = RootTask.running()
+        for part in (self._write, self._stop, self._count):
+            try:
+                part(verdict)
+            except Exception as error:  # noqa: BLE001 -- what cannot be written must be stopped
+                self._fault(error)
+
+    def _write(self, verdict: Verdict) -> None:
         run, decision = verdict.run, verdict.decision
         if verdict.opened:
-            if run.slot.task is None:
-                run.slot.task = RootTask.running()
             self._telemetry.run_opened(run.agent)
         for violation in () if decision is None else decision.violations:
             self._telemetry.violation(
@@ -168,34 +178,55 @@ class LoopGuardSpanProcessor(SpanProcessor):
             )
         if verdict.tripped or verdict.is_last_turn:
             self._describe(run)
+
+    def _stop(self, verdict: Verdict) -> None:
         if verdict.tripped and self._enforces:
-            self._ladder.tripped(run)
+            self._ladder.tripped(verdict.run)
         if verdict.went_on and self._enforces:
-            self._ladder.went_on(run)
+            self._ladder.went_on(verdict.run)
+
+    def _count(self, verdict: Verdict) -> None:
         if verdict.report is not None:
-            self._telemetry.run_ended(run.agent, verdict.report)
+            self._telemetry.run_ended(verdict.run.agent, verdict.report)
+
+    def _closed(self, run: Run, report: RunReport) -> None:
+        """Hear that a run has ended that no span ended."""
+        try:
+            self._describe(run)
+            self._telemetry.run_ended(run.agent, report)
+        except Exception as error:  # noqa: BLE001 -- called from the user's own code
+            self._fault(error)
 
     def _came_out(self, run: Run, stop: str, result: str) -> None:
-        self._telemetry.abort(stop, result, time.monotonic() - run.tripped_s)
-        self._describe(run)
+        """Hear what became of a stop, on any thread."""
+        try:
+            self._telemetry.abort(stop, result, time.monotonic() - run.tripped_s)
+            if not run.ended:
+                self._describe(run)
+        except Exception as error:  # noqa: BLE001 -- there is nobody on that thread to tell
+            self._fault(error)
 
     def _describe(self, run: Run) -> None:
         self._telemetry.describe(run.top and run.top.live, run.id, run.report())
 
     def _fault(self, error: Exception) -> None:
-        self._telemetry.fault(error)
+        with suppress(Exception):  # counting and logging may be what is broken
+            self._telemetry.fault(error)
         kind = type(error).__qualname__
         if kind not in self._faults and len(self._faults) < _FAULTS:
             self._faults.add(kind)
-            _logger.error(
-                "the loop guard failed on a span; the application goes on", exc_info=error
-            )
+            with suppress(Exception):
+                _logger.error(
+                    "the loop guard failed on a span; the application goes on", exc_info=error
+                )
 
 
 def record_of(span: ReadableSpan) -> SpanRecord:
     """Return a live or ended span of the SDK as plain data."""
     context, parent, status = span.get_span_context(), span.parent, span.status
-    scope, attributes = span.instrumentation_scope, span.attributes
+    scope, is_error = span.instrumentation_scope, status.status_code is StatusCode.ERROR
+    attributes = _copied(span.attributes)
+    failed = span.end_time is not None and (is_error or semconv.ERROR_TYPE in attributes)
     return SpanRecord(
         name=span.name,
         trace_id=context.trace_id if context else 0,
@@ -204,18 +235,26 @@ def record_of(span: ReadableSpan) -> SpanRecord:
         parent_is_remote=parent is not None and parent.is_remote,
         is_sampled=context is not None and context.trace_flags.sampled,
         scope="" if scope is None else scope.name,
-        attributes=attributes or {},
+        attributes=attributes,
+        # Only a failed span's are read, and reading them costs more than all the rest.
         events=[
             SpanEventRecord(name=event.name, attributes=event.attributes or {})
-            for event in span.events
+            for event in (span.events if failed else ())
         ],
-        is_error=status.status_code is StatusCode.ERROR,
+        is_error=is_error,
         status_message=status.description or "",
         started_ns=span.start_time or 0,
         ended_ns=span.end_time,
         # Not public, but nothing else tells that a value may have been cut.
         value_length_limit=getattr(getattr(span, "_attributes", None), "max_value_len", None),
     )
+
+
+def _copied(attributes: Mapping[str, object] | None) -> Mapping[str, object]:
+    """Return attributes as a dictionary: the SDK's takes a lock and two calls for each look-up."""
+    if isinstance(attributes, MappingProxyType):
+        return attributes.copy()
+    return {} if attributes is None else attributes
 
 
 def _built_in(names: Iterable[BuiltIn]) -> frozenset[BuiltIn]:

@@ -1,150 +1,152 @@
-"""What one run has done so far, and what its rules make of the next step."""
+"""What the rules make of the next step of a run, and what they know of the steps before it."""
 
 from __future__ import annotations
 
-import copy
-from collections import deque
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TypeAlias
+
+import msgspec
 
 from otel_loopguard.canonical import UNKNOWN, fingerprint
 from otel_loopguard.decisions import Phase, RunReport, Stats, Violation
 from otel_loopguard.detectors import COUNTED, Detector, Facts, Settings
-from otel_loopguard.endings import Status, ending_of, finished
-from otel_loopguard.open_steps import OpenStep, OpenSteps
+from otel_loopguard.endings import Status, finished
+from otel_loopguard.open_steps import OpenStep, OpenSteps, call_of
 from otel_loopguard.rule_sets import RuleSet, RuleSets
-from otel_loopguard.steps import Step
+from otel_loopguard.run_totals import RunTotals
+from otel_loopguard.steps import SpanKey, Step
 
 SEEN = 256
 """How many different outcomes a run remembers; what is older counts as new again."""
 
-TRACED = 32
-"""How many labels of past steps a report shows."""
+WAITING = 32
+"""How many tool calls wait for the first result of a run."""
 
-TOOL_NAMES = 256
-"""How many different tool names are counted."""
+_COMPACTED = 64
+"""A dictionary that loses its oldest key for each new one doubles in size unless it is copied."""
 
-
-class Findings(NamedTuple):
-    """What the rules say about a step."""
-
-    refusal: Violation | None = None
-    """The first violation that says stop."""
-    news: tuple[Violation, ...] = ()
-    """Violations that have not been reported in this run, each rule once per level."""
+Found: TypeAlias = tuple[Violation | None, tuple[Violation, ...]]
+"""The first violation that says stop, and the violations that this run has not reported yet."""
 
 
-class Begun(NamedTuple):
+class Begun(msgspec.Struct, frozen=True, gc=False):
     """A step that may be about to happen, and what the rules say about it."""
 
     step: Step
     facts: Facts
     rules: RuleSet
     number: int
-    findings: Findings
-
-
-_NOTHING = Findings()
+    now_s: float
+    refusal: Violation | None
+    news: tuple[Violation, ...]
 
 
 class RunState:
-    """One run's counters and rules. Everything in it is bounded."""
+    """One run's rules and figures. Everything in it is bounded.
+
+    Where nothing is ever recorded, each tool call counts at once as one whose result stays unknown.
+    Where only model calls are, it counts so when the next of them begins. With the first result of
+    a tool call, what was concluded without results is forgotten: calls count when they come back.
+    """
+
+    __slots__ = (
+        "_forgotten",
+        "_open",
+        "_records_come",
+        "_reported",
+        "_results_come",
+        "_rules",
+        "_seen",
+        "_waiting",
+        "totals",
+    )
 
     def __init__(self, settings: Settings, started_s: float) -> None:
-        self.steps = 0
-        self.last_s = started_s
-        """When something last happened."""
-        self._started_s = started_s
+        self.totals = RunTotals(started_s)
         self._rules = RuleSets(settings)
         self._open = OpenSteps()
-        self._records = False
+        self._records_come = self._results_come = False
+        self._waiting: list[tuple[Facts, RuleSet]] = []
         self._seen: dict[int, None] = {}
+        self._forgotten = 0
         self._reported: dict[tuple[str, str], Violation] = {}
-        self._status: Status = "running"
-        self._model_calls = self._tool_calls = self._repeated_calls = 0
-        self._input_tokens = self._output_tokens = 0
-        self._cost_usd = 0.0
-        self._tools: dict[str, None] = {}
-        self._last_tool = ""
-        self._trace: deque[tuple[str, str]] = deque(maxlen=TRACED)
 
     def begin(self, step: Step, now_s: float, *, ahead: int = 0, phase: Phase = "pre") -> Begun:
         """Ask the rules about a step before it happens. Changes nothing."""
-        kind, call = step.kind, None
+        kind, name, agent, call = step.kind, step.name, step.agent, None
         if kind == "tool" and not step.approved:
-            rules = self._rules_before(step)
+            rules = self._rules.of_tool(agent)
             if step.arguments is not UNKNOWN:
-                call = _identity(step.name, step.arguments)
+                call = call_of(agent, name, fingerprint(step.arguments))
         else:
             rules = self._rules.by_kind[kind]
-        facts = Facts(kind, step.name, now_s - self._started_s, call, ahead=ahead)
-        number = self.steps + 1 if kind in COUNTED else self.steps
+        novel = call is None or call not in self._seen
+        elapsed_s = now_s - self.totals.started_s
+        facts = Facts(kind, name, elapsed_s, call, novel=novel, ahead=ahead)
+        number = self.totals.steps + 1 if kind in COUNTED else self.totals.steps
         asked = rules.early_blind if call is None else rules.early
-        return Begun(step, facts, rules, number, self._ask(asked, facts, step, number, phase))
+        refusal, news = self._ask(asked, facts, number, phase, agent, step.span)
+        return Begun(step, facts, rules, number, now_s, refusal, news)
 
-    def commit(self, begun: Begun, now_s: float, *, refused: bool) -> OpenStep:
+    def commit(self, begun: Begun, *, refused: bool) -> OpenStep:
         """Count a step that happens, and wait for its record."""
         step, facts, rules = begun.step, begun.facts, begun.rules
-        for detector in rules.at_start:
-            detector.commit(facts)
-        if facts.call is not None:
-            for detector in rules.at_call:
+        self.totals.begin(step.kind, step.name, begun.number, begun.now_s)
+        if rules is not self._rules.newest and step.kind == "tool" and not step.approved:
+            self._rules.keep(step.agent, rules)
+        if refused:
+            facts = msgspec.structs.replace(facts, novel=False)
+        if self._records_come:
+            for detector in rules.at_start if facts.call is None else rules.started:
                 detector.commit(facts)
-        if step.kind == "tool":
-            self._tool_calls += 1
-            self._last_tool = step.name
-            if len(self._tools) < TOOL_NAMES:
-                self._tools[step.name] = None
-            if not step.approved:
-                self._rules.keep(step.agent, rules)
-        elif step.kind == "llm":
-            self._model_calls += 1
-        self.steps, self.last_s = begun.number, now_s
-        self._status = "running"
-        self._trace.append((step.kind, step.name))
-        opened = OpenStep(step, begun.number, facts.call, refused=refused)
-        self._open.add(opened)
+            if not self._results_come:
+                self._await_result(facts, rules)
+        else:
+            for detector in rules.early:
+                detector.commit(facts)
+            self._remember(facts)
+        opened = OpenStep(
+            step.kind,
+            step.name,
+            step.agent,
+            step.approved,
+            step.span,
+            step.call_id,
+            begun.number,
+            facts.call,
+            refused,
+        )
+        self._open.add(opened, step.arguments)
         return opened
 
     def find_open(self, step: Step) -> OpenStep | None:
         """Return the open step that this one completes, if there is one."""
         return self._open.find(step)
 
-    def finish(self, opened: OpenStep, step: Step, now_s: float) -> Findings:
+    def finish(self, opened: OpenStep, step: Step, now_s: float) -> Found:
         """Record what came out of an open step, and say what the rules make of it."""
-        self._records = True
         self._open.remove(opened)
-        started = opened.step
-        tool = started.kind == "tool" and not started.approved
-        call, late = opened.call, opened.call is None and not opened.settled
-        if tool and late and step.arguments is not UNKNOWN:
-            call = _identity(started.name, step.arguments)
+        kind, agent, call = opened.kind, opened.agent, opened.call
+        repeatable = kind == "tool" and not opened.approved
+        late = call is None
+        self._records_come = True
+        if kind == "tool" and not self._results_come:
+            self._expect_results()
+        if repeatable and late and step.arguments is not UNKNOWN:
+            call = call_of(agent, opened.name, fingerprint(step.arguments))
         facts = self._facts_after(opened, step, call, now_s)
-        rules = self._rules.of_tool(started.agent) if tool else self._rules.by_kind[started.kind]
+        rules = self._rules.of_tool(agent) if repeatable else self._rules.by_kind[kind]
         asked = rules.late if late else rules.at_result
-        findings = self._ask(
-            asked, facts, step, opened.number, "post", forgiven=finished(step), agent=started.agent
-        )
+        span = opened.span or step.span
+        forgiven = finished(step)
+        found = self._ask(asked, facts, opened.number, "post", agent, span, forgiven=forgiven)
         for detector in asked:
             detector.commit(facts)
-        if tool:
-            self._rules.keep(started.agent, rules)
-            self._remember(started.agent, facts)
-        self._input_tokens += step.input_tokens or 0
-        self._output_tokens += step.output_tokens or 0
-        self._cost_usd += step.cost_usd or 0.0
-        if started.kind != "agent":  # its last turn has said how it ended
-            self._status = ending_of(step)
-        self.last_s = now_s
-        return findings
-
-    def settle(self) -> None:
-        """Take the newest step's result as unknown, in a loop where nobody records results."""
-        opened = self._unsettled()
-        if opened is not None:
-            opened.settled = True
-            agent, rules = opened.step.agent, self._rules.of_tool(opened.step.agent)
-            self._remember(agent, self._settle_in(rules, opened))
+        if repeatable:
+            self._rules.keep(agent, rules)
+            self._remember(facts)
+        self.totals.end(kind, opened.number, step, now_s)
+        return found
 
     def note(self, news: Iterable[Violation]) -> None:
         """Keep what is reported, so that it is not reported again."""
@@ -153,60 +155,32 @@ class RunState:
 
     def stats(self, now_s: float, failed_callbacks: int) -> Stats:
         """Return the counts so far."""
-        return Stats(
-            steps=self.steps,
-            tool_calls=self._tool_calls,
-            model_calls=self._model_calls,
-            duration_s=now_s - self._started_s,
-            distinct_tools=len(self._tools),
-            repeated_calls=self._repeated_calls,
-            input_tokens=self._input_tokens,
-            output_tokens=self._output_tokens,
-            cost_usd=self._cost_usd,
-            open_steps=len(self._open),
-            evicted_steps=self._open.evicted,
-            failed_callbacks=failed_callbacks,
-        )
+        return self.totals.stats(now_s, self._open, failed_callbacks)
 
     def report(self, now_s: float, status: Status | None) -> RunReport:
         """Return what became of the run; `status` overrides how its last step ended it."""
         violations = tuple(self._reported.values())
-        return RunReport(
-            status=status or self._status,
-            rule=next((v.rule for v in violations if v.action == "abort"), None),
-            steps=self.steps,
-            model_calls=self._model_calls,
-            tool_calls=self._tool_calls,
-            last_tool=self._last_tool,
-            input_tokens=self._input_tokens,
-            output_tokens=self._output_tokens,
-            cost_usd=self._cost_usd,
-            duration_s=now_s - self._started_s,
-            violations=violations,
-            open_call_ids=self._open.call_ids(),
-            trace=tuple(f"{kind}:{name}" for kind, name in self._trace),
-        )
+        return self.totals.report(now_s, status, violations, self._open.call_ids())
 
-    def _rules_before(self, step: Step) -> RuleSet:
-        rules = self._rules.of_tool(step.agent)
-        opened = self._unsettled()
-        if opened is None or opened.step.agent != step.agent:
-            return rules
-        foreseen = copy.deepcopy(rules)
-        self._settle_in(foreseen, opened)
-        return foreseen
+    def _await_result(self, facts: Facts, rules: RuleSet) -> None:
+        if facts.kind == "tool":
+            self._waiting.append((facts, rules))
+            del self._waiting[:-WAITING]
+        elif facts.kind == "llm":
+            for earlier, its_rules in self._waiting:
+                novel = earlier.novel and earlier.call not in self._seen
+                known = msgspec.structs.replace(earlier, novel=novel)
+                for detector in its_rules.late if known.call is None else its_rules.at_result:
+                    detector.commit(known)
+                self._remember(known)
+            self._waiting.clear()
 
-    def _unsettled(self) -> OpenStep | None:
-        opened = None if self._records else self._open.newest()
-        if opened is None or opened.settled:
-            return None
-        return opened if opened.step.kind == "tool" and not opened.step.approved else None
-
-    def _settle_in(self, rules: RuleSet, opened: OpenStep) -> Facts:
-        facts = self._facts_after(opened, opened.step, opened.call, self.last_s)
-        for detector in rules.late if opened.call is None else rules.at_result:
-            detector.commit(facts)
-        return facts
+    def _expect_results(self) -> None:
+        self._results_come = True
+        self._rules.forget_results()
+        self._seen.clear()
+        self._waiting.clear()
+        self.totals.repeated_calls = 0
 
     def _facts_after(self, opened: OpenStep, step: Step, call: int | None, now_s: float) -> Facts:
         failed = step.error is not None
@@ -215,42 +189,46 @@ class RunState:
             value = step.error if failed else step.result
             result = None if value is UNKNOWN else fingerprint(value)
             outcome = None if result is None else hash((call, failed, result))
+        seen_as = call if outcome is None else outcome
         return Facts(
-            opened.step.kind,
-            opened.step.name,
-            now_s - self._started_s,
+            opened.kind,
+            opened.name,
+            now_s - self.totals.started_s,
             call,
             outcome,
             pending=False,
             failed=failed,
-            novel=not opened.refused
-            and (call is None or _seen_as(opened.step.agent, call, outcome) not in self._seen),
+            novel=not opened.refused and (seen_as is None or seen_as not in self._seen),
         )
 
-    def _remember(self, agent: str, facts: Facts) -> None:
-        if facts.call is None:
+    def _remember(self, facts: Facts) -> None:
+        seen_as = facts.call if facts.outcome is None else facts.outcome
+        if seen_as is None:
             return
-        key = _seen_as(agent, facts.call, facts.outcome)
-        if key in self._seen:
-            self._repeated_calls += 1
-            del self._seen[key]
-        self._seen[key] = None
-        if len(self._seen) > SEEN:
-            del self._seen[next(iter(self._seen))]
+        seen = self._seen
+        if not facts.novel:
+            self.totals.repeated_calls += 1
+            seen.pop(seen_as, None)
+        seen[seen_as] = None
+        if len(seen) > SEEN:
+            del seen[next(iter(seen))]
+            self._forgotten += 1
+            if self._forgotten % _COMPACTED == 0:
+                self._seen = dict.fromkeys(seen)
 
     def _ask(
         self,
         detectors: tuple[Detector, ...],
         facts: Facts,
-        step: Step,
         number: int,
         phase: Phase,
+        agent: str,
+        span: SpanKey | None,
         *,
         forgiven: bool = False,
-        agent: str | None = None,
-    ) -> Findings:
+    ) -> Found:
         refusal: Violation | None = None
-        news: list[Violation] = []
+        news: tuple[Violation, ...] = ()
         for detector in detectors:
             finding = detector.check(facts)
             if finding is None:
@@ -265,21 +243,12 @@ class RunState:
                 threshold=finding.threshold,
                 kind=facts.kind,
                 tool=facts.name if facts.kind == "tool" else "",
-                agent=step.agent if agent is None else agent,
+                agent=agent,
                 wasted_steps=finding.wasted_steps,
-                span=step.span,
+                span=span,
             )
             if refusal is None and violation.action == "abort":
                 refusal = violation
             if (violation.rule, violation.action) not in self._reported:
-                news.append(violation)
-        return Findings(refusal, tuple(news)) if news or refusal else _NOTHING
-
-
-def _identity(name: str, arguments: object) -> int | None:
-    value = fingerprint(arguments)
-    return None if value is None else hash((name, value))
-
-
-def _seen_as(agent: str, call: int, outcome: int | None) -> int:
-    return hash((agent, call if outcome is None else outcome))
+                news = (*news, violation)
+        return refusal, news

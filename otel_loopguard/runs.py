@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Literal, Protocol, TypeAlias
 
@@ -15,6 +16,9 @@ from otel_loopguard.policy import Policy
 from otel_loopguard.span_tree import Node
 from otel_loopguard.steps import Step
 
+OPEN_CALLS = 128
+"""Open spans of model calls that a run knows; past that the oldest is forgotten."""
+
 RunKind: TypeAlias = Literal["explicit", "agent", "root"]
 """Opened by `guarded_run`, by an agent's span, or by the topmost span around a step."""
 
@@ -22,10 +26,8 @@ RunKind: TypeAlias = Literal["explicit", "agent", "root"]
 class Cancellable(Protocol):
     """A task that can be asked to end, from any thread."""
 
-    cancelled: bool
-
-    def cancel(self) -> bool:
-        """Ask it to end; say whether it can be asked."""
+    def cancel(self, wanted: Callable[[], bool], delivered: Callable[[], object]) -> bool:
+        """Ask it to end, if that is `wanted` when it can hear; say whether it can be asked."""
         ...
 
 
@@ -43,11 +45,13 @@ class Slot:
     Emptying it when a run ends therefore reaches every copy of the context.
     """
 
-    __slots__ = ("explicit_id", "runs", "task")
+    __slots__ = ("explicit_id", "runs", "span_id", "task")
 
     def __init__(self, explicit_id: str | None = None) -> None:
         self.explicit_id = explicit_id
         """The id of the `guarded_run` that made the slot; `None` once that is over."""
+        self.span_id = 0
+        """The span that was current when the `guarded_run` began; 0 if there was none."""
         self.runs: dict[RunCloser, Run] = {}
         """The run in each tracker that has one here."""
         self.task: Cancellable | None = None
@@ -57,17 +61,24 @@ class Slot:
 CURRENT: ContextVar[Slot | None] = ContextVar("loopguard_run", default=None)
 """The run that the code running in this context belongs to."""
 
+REQUESTS: ContextVar[tuple[object, ...]] = ContextVar("loopguard_requests", default=())
+"""The model requests, one for each guard, that code running in this context is about to make."""
+
 
 class Run:
     """One run of an agent, as this process sees it."""
 
     __slots__ = (
         "agent",
+        "attempts",
         "ended",
+        "escaped",
+        "final",
         "guard",
         "id",
         "kind",
         "open_calls",
+        "outcomes",
         "places",
         "refused_requests",
         "root",
@@ -78,6 +89,8 @@ class Run:
         "trip",
         "tripped_s",
         "unheard",
+        "unseen",
+        "unseen_ns",
     )
 
     def __init__(self, run_id: str, kind: RunKind, policy: Policy, slot: Slot) -> None:
@@ -96,19 +109,70 @@ class Run:
         """When it tripped, in seconds of the monotonic clock."""
         self.stopped = False
         """A stop was delivered: the run does not end by itself."""
+        self.attempts = 0
+        """How often abort hooks have been asked."""
+        self.outcomes: set[tuple[str, str]] = set()
+        """What has become of the built-in stops: which one, and how."""
         self.unheard: tuple[object, ...] = ()
         """Abort hooks that failed, to be asked again while steps still start."""
         self.steps_after_trip = 0
+        self.escaped = False
+        """A model call ran although it was refused: its client is not one that the gate knows."""
         self.refused_requests = 0
-        self.places: OrderedDict[object, None] = OrderedDict()
-        """Model requests that were let through and have not become steps, oldest first."""
+        self.places: OrderedDict[object, int] = OrderedDict()
+        """Model requests that are on their way and have not become steps, oldest first, each with
+        the time at which it was let through, in nanoseconds of the wall clock as spans have it."""
+        self.unseen = 0
+        """Model requests that came back and have not become steps."""
+        self.unseen_ns = 0
+        """When the latest of those was let through."""
         self.open_calls: dict[Node, None] = {}
-        """Open spans of admitted model calls, oldest first."""
+        """Open spans of model calls, oldest first."""
         self.ended = False
+        self.final: RunReport | None = None
+        """What became of the run, once it has ended."""
+
+    @property
+    def ahead(self) -> int:
+        """How many model requests were let through and have not become steps."""
+        return len(self.places) + self.unseen
+
+    def use_place(self, started_ns: int) -> None:
+        """Give up the place of the request that a model call's span belongs to, if it holds one.
+
+        That is the request in which the span started, else one made while the span was there.
+        """
+        own = next((request for request in REQUESTS.get() if request in self.places), None)
+        if own is None and self.unseen and started_ns <= self.unseen_ns:
+            self.unseen -= 1
+            return
+        if own is None:
+            own = next((each for each, at_ns in self.places.items() if started_ns <= at_ns), None)
+        if own is not None:
+            del self.places[own]
+
+    def starts_over_at(self, node: Node) -> bool:
+        """Say whether a span is the next run of a framework that left this one's span open.
+
+        Some do when a run of theirs is refused.
+        """
+        root = self.root
+        return (
+            self.refused_requests > 0
+            and root is not None
+            and node.parent is root
+            and node.name == root.name
+        )
+
+    def keep_open(self, node: Node) -> None:
+        """Remember a model call's span while it is open."""
+        self.open_calls[node] = None
+        if len(self.open_calls) > OPEN_CALLS:
+            del self.open_calls[next(iter(self.open_calls))]
 
     def report(self) -> RunReport:
         """Return what has become of the run so far; `aborted` if a stop reached it unfinished."""
-        report = self.guard.report()
+        report = self.guard.report() if self.final is None else self.final
         if self.stopped and report.status != "complete":
             return msgspec.structs.replace(report, status="aborted")
         return report
@@ -144,7 +208,10 @@ class Verdict(msgspec.Struct, frozen=True):
     def spans(self) -> list[object]:
         """Return the open spans of this process on which the verdict may be written.
 
-        Those above the one in question come first, nearest first; itself comes last.
+        Those above the one in question come first, nearest first, then the run's topmost one, which
+        need not be above it; itself comes last.
         """
-        nodes = [] if self.node is None else list(self.node.upwards())
-        return [node.live for node in (*nodes[1:], *nodes[:1]) if node.live is not None]
+        above = [] if self.node is None else list(self.node.upwards())[1:]
+        nodes = [*above, self.run.top, self.node]
+        spans = [node.live for node in nodes if node is not None]
+        return [span for span in spans if span is not None]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from otel_loopguard.spans import SpanRecord
-from otel_loopguard.steps import StepKind
+from otel_loopguard.steps import Step, StepKind
 
 if TYPE_CHECKING:
     from otel_loopguard.runs import Run
@@ -23,12 +24,12 @@ class Node:
     """A span that was seen: where it hangs, and what became of its step."""
 
     __slots__ = (
+        "_live",
         "agent",
         "claimed",
         "is_open",
         "is_sampled",
         "kind",
-        "live",
         "name",
         "parent",
         "prevented",
@@ -45,8 +46,8 @@ class Node:
         self.span_id = record.span_id
         self.name = record.name
         self.parent = parent
-        self.live = live
-        """The span itself, while it is open in this process."""
+        # Weak, because a span that nobody ends is never told of again, and may hold much.
+        self._live = None if live is None else ref(live)
         self.is_open = True
         self.is_sampled = record.is_sampled
         self.run: Run | None = None
@@ -64,6 +65,15 @@ class Node:
         self.prevented = False
         """Its step did not happen: the model request below it was refused."""
 
+    @property
+    def live(self) -> object:
+        """The span itself, while it is open in this process and somebody can still end it."""
+        return None if self._live is None else self._live()
+
+    def forget_live(self) -> None:
+        """Let go of the span itself: it has ended, or is forgotten."""
+        self._live = None
+
     def upwards(self) -> Iterator[Node]:
         """Yield this span and those above it, nearest first."""
         node: Node | None = self
@@ -75,17 +85,36 @@ class Node:
         """Return the nearest run that goes on, from here upwards."""
         return next((n.run for n in self.upwards() if n.run is not None and not n.run.ended), None)
 
+    def repeats_one_above(self, step: Step) -> bool:
+        """Say whether the span shows a step that an open one above it shows already.
+
+        A framework's span around a provider's shows one model call twice; a tool's span around a
+        protocol's of the same tool shows one tool call twice.
+        """
+        above = self.parent
+        while above is not None and above.kind != "agent":
+            if above.is_open and above.kind == step.kind and step.kind in ("llm", "tool"):
+                return step.kind == "llm" or above.step_name == step.name
+            above = above.parent
+        return False
+
     def local_root(self) -> Node:
         """Return the topmost span that is open; this one if none above it is."""
         return [node for node in self.upwards() if node is self or node.is_open][-1]
 
 
 class SpanTree:
-    """All nodes by span id."""
+    """All nodes by span id.
 
-    __slots__ = ("_ended", "_nodes", "evicted")
+    Args:
+        on_evicted: told of each open span that is forgotten because too many were open at once.
 
-    def __init__(self) -> None:
+    """
+
+    __slots__ = ("_ended", "_nodes", "_on_evicted", "evicted")
+
+    def __init__(self, on_evicted: Callable[[Node], object] | None = None) -> None:
+        self._on_evicted = on_evicted
         self._nodes: OrderedDict[int, Node] = OrderedDict()
         self._ended: deque[Node] = deque()
         self.evicted = 0
@@ -103,18 +132,26 @@ class SpanTree:
         node = Node(record, above, live)
         self._nodes[record.span_id] = node
         if len(self._nodes) > SPANS:
-            self._forget(next(iter(self._nodes.values())))
-            self.evicted += 1
+            self._evict(next(iter(self._nodes.values())))
         return node
 
     def close(self, node: Node) -> None:
         """Mark a span as ended and keep it for a while."""
-        node.is_open, node.live = False, None
+        node.is_open = False
+        node.forget_live()
         self._ended.append(node)
         if len(self._ended) > ENDED:
             self._forget(self._ended.popleft())
 
+    def _evict(self, node: Node) -> None:
+        self._forget(node)
+        if node.is_open:
+            self.evicted += 1
+            if self._on_evicted is not None:
+                self._on_evicted(node)
+
     def _forget(self, node: Node) -> None:
         if self._nodes.get(node.span_id) is node:
             del self._nodes[node.span_id]
-        node.parent = node.live = None
+        node.parent = None
+        node.forget_live()

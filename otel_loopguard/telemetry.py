@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import get_args
 
 from opentelemetry import metrics, trace
-from opentelemetry._logs import LoggerProvider, SeverityNumber, get_logger
+from opentelemetry._logs import Logger, LoggerProvider, SeverityNumber, get_logger
 from opentelemetry.context import Context
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, TraceFlags
@@ -24,6 +25,8 @@ NAMES = 200
 
 _SCOPE = "otel_loopguard"
 _OTHER = "_OTHER"
+_LOGS_HAVE_EVENTS = "event_name" in inspect.signature(Logger.emit).parameters
+"""Older versions of the API know no log-based events."""
 
 
 class Telemetry:
@@ -39,6 +42,7 @@ class Telemetry:
         logger_provider: LoggerProvider | None = None,
         log_events: bool = True,
     ) -> None:
+        log_events = log_events and _LOGS_HAVE_EVENTS
         self._logger = get_logger(_SCOPE, VERSION, logger_provider) if log_events else None
         self._instruments = Instruments(
             metrics.get_meter(_SCOPE, VERSION, meter_provider),
@@ -47,6 +51,7 @@ class Telemetry:
         )
         self._rules = policy.rule_ids
         self._agents: set[str] = set()
+        self._announced: set[str] = set()
         self._tools: set[str] = set()
 
     def announce(self, agent: str | None = None, hooks: Iterable[str] = ()) -> None:
@@ -150,7 +155,9 @@ class Telemetry:
         if name in self._agents:
             return name
         bounded = _bounded(name, self._agents)
-        self.announce(bounded)
+        if bounded not in self._announced:
+            self._announced.add(bounded)
+            self.announce(bounded)
         return bounded
 
 

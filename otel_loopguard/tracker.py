@@ -6,10 +6,12 @@ and abort are the processor's.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from weakref import WeakSet
 
 import msgspec
 
@@ -24,6 +26,9 @@ from otel_loopguard.steps import Step, StepKind
 
 RUNS = 4_096
 """Runs known at a time; past that the oldest is ended."""
+
+
+_LIVE: WeakSet[RunTracker] = WeakSet()
 
 
 class RunTracker:
@@ -49,38 +54,47 @@ class RunTracker:
     ) -> None:
         self.policy = policy
         self.lock = threading.RLock()
-        self.spans = SpanTree()
+        self.spans = SpanTree(self._lost)
         self.evicted_runs = 0
         self._live = live
         self._prevented_kinds = prevented_kinds
         self._on_closed = on_closed
         self._runs: OrderedDict[int, Run] = OrderedDict()
+        if live:
+            _LIVE.add(self)
 
     def started(self, record: SpanRecord, live: object = None) -> Verdict | None:
         """Take in a span that starts; `live` is the span itself."""
-        step = read_step(record)
         with self.lock:
             node = self.spans.enter(record, live)
-            return None if step is None else self._begin(node, step)
+        step = read_step(record)
+        if step is None:
+            return None
+        with self.lock:
+            return self._begin(node, step, record.started_ns)
 
     def ended(self, record: SpanRecord) -> Verdict | None:
         """Take in a span that has ended."""
-        step = read_step(record)
-        with self.lock:
-            node = self.spans.get(record.span_id)
-            if node is None:
-                if step is None:
-                    return None
-                node = self.spans.enter(record)
-            verdict = None if step is None else self._finish(node, step)
-            self.spans.close(node)
-            run = node.run
-            if run is None or run.root is not node or run.ended:
-                return verdict
-            report = self._end(run)
-            if verdict is None:
-                return Verdict(run, node, report=report)
-            return msgspec.structs.replace(verdict, report=report)
+        node, verdict = self.spans.get(record.span_id), None
+        if node is not None and not node.is_open:
+            return None
+        try:
+            step = read_step(record)
+            if step is not None:
+                with self.lock:
+                    node = self.spans.enter(record) if node is None else node
+                    verdict = self._finish(node, step, record.started_ns)
+        except Exception:
+            ended = None if node is None else self._leave(node)
+            if ended is not None and self._on_closed is not None:
+                self._on_closed(*ended)
+            raise
+        ended = None if node is None else self._leave(node)
+        if ended is None:
+            return verdict
+        if verdict is None:
+            return Verdict(ended[0], node, report=ended[1])
+        return msgspec.structs.replace(verdict, report=ended[1])
 
     def open(
         self, kind: RunKind, run_id: str, slot: Slot, root: Node | None, at_s: float | None = None
@@ -93,8 +107,8 @@ class RunTracker:
             slot.runs[self] = run
             self._runs[id(run)] = run
             if len(self._runs) > RUNS:
-                self._end(next(iter(self._runs.values())))
                 self.evicted_runs += 1
+                self.close(next(iter(self._runs.values())))
             return run
 
     def close(self, run: Run) -> RunReport:
@@ -104,6 +118,20 @@ class RunTracker:
         if self._on_closed is not None:
             self._on_closed(run, report)
         return report
+
+    def explicit(self, node: Node | None) -> tuple[Run | None, bool]:
+        """Return the run of the `guarded_run` around the calling code; say whether it is opened."""
+        slot = CURRENT.get() if self._live else None
+        if slot is None or slot.explicit_id is None:
+            return None, False
+        run = slot.runs.get(self)
+        if run is not None:
+            return run, False
+        run = self.open("explicit", slot.explicit_id, slot, None)
+        run.top = self.spans.get(slot.span_id)
+        if node is not None:
+            run.top, run.agent = run.top or node.local_root(), node.agent
+        return run, True
 
     def in_context(self) -> Run | None:
         """Return the run that the calling code belongs to by its context."""
@@ -115,48 +143,67 @@ class RunTracker:
         with self.lock:
             return tuple(self._runs.values())
 
+    def _lost(self, node: Node) -> None:
+        """End the run of a span whose end will not be known for it any more."""
+        run = node.run
+        if run is not None and run.root is node and not run.ended:
+            self.evicted_runs += 1
+            self.close(run)
+
+    def _leave(self, node: Node) -> tuple[Run, RunReport] | None:
+        """Close a span; return the run that ends with it, and what became of that."""
+        with self.lock:
+            self.spans.close(node)
+            run = node.run
+            if run is None or run.root is not node or run.ended:
+                return None
+            return run, self._end(run)
+
     def _end(self, run: Run) -> RunReport:
-        run.ended = True
         run.slot.runs.pop(self, None)
         self._runs.pop(id(run), None)
-        report = run.report()
+        run.final, run.ended = run.report(), True
         run.guard.reset()  # spans of the run are remembered for a while, its counters need not be
-        return report
+        return run.final
 
-    def _begin(self, node: Node, step: Step) -> Verdict:
+    def _begin(self, node: Node, step: Step, started_ns: int) -> Verdict:
         run, opened = self._join(node, step)
         if node.kind is None:
             return Verdict(run, node, opened=opened)
         placed = self._placed(node, step)
         prevented = step.kind in self._prevented_kinds
         went_on = run.trip is not None and step.kind in COUNTED
+        if step.kind == "llm":
+            run.keep_open(node)
+            run.use_place(started_ns)
         if run.trip is not None and prevented:
             node.refused = True
             refused = Decision(allowed=False, step_count=0, refusal=run.trip)
             return Verdict(run, node, placed, refused, opened, went_on=went_on)
-        decision = run.guard.check(placed, commit=not prevented)
+        decision = run.guard.check(placed, commit=not prevented, ahead=run.ahead)
         node.refused = prevented and not decision.allowed
         if not node.refused:
             run.steps_after_trip += went_on
-            if step.kind == "llm":
-                self._use_place(run)
-                run.open_calls[node] = None
         trips = self._trips(run, decision)
         return Verdict(run, node, placed, decision, opened, trips, went_on)
 
-    def _finish(self, node: Node, step: Step) -> Verdict | None:
+    def _finish(self, node: Node, step: Step, started_ns: int) -> Verdict | None:
         opened = False
+        if node.run is not None:
+            node.run.open_calls.pop(node, None)
+        if node.prevented and step.kind == "llm":
+            return None
         if not node.read:
             if step.kind == "agent":
                 return None
             joined, opened = self._join(node, step)
             if node.kind == "llm":
-                self._use_place(joined)
+                joined.use_place(started_ns)
         run = node.run
-        if run is None or run.ended or node.kind is None or node.prevented:
-            return None
-        run.open_calls.pop(node, None)
+        if run is None or run.ended or node.kind is None:
+            return None if run is None or not opened else Verdict(run, node, opened=True)
         run.steps_after_trip += node.refused
+        run.escaped = run.escaped or node.refused
         placed = self._placed(node, step)
         decision = run.guard.record(placed)
         return Verdict(run, node, placed, decision, opened, self._trips(run, decision))
@@ -167,11 +214,11 @@ class RunTracker:
         if step.kind == "agent":
             node.agent = step.name or step.agent
         node.step_name = step.name
-        explicit, opened = self._explicit(node)
+        explicit, opened = self.explicit(node)
         known = explicit or self._implicit(node, step)
         if known is not None:
             node.run = known
-            node.kind = None if _is_part(node, step) else step.kind
+            node.kind = None if node.repeats_one_above(step) else step.kind
             return known, opened
         root = node if step.kind == "agent" else node.local_root()
         run = self.open(
@@ -188,21 +235,10 @@ class RunTracker:
             CURRENT.set(run.slot)
         return run, True
 
-    def _explicit(self, node: Node) -> tuple[Run | None, bool]:
-        slot = CURRENT.get() if self._live else None
-        if slot is None or slot.explicit_id is None:
-            return None, False
-        run = slot.runs.get(self)
-        if run is not None:
-            return run, False
-        run = self.open("explicit", slot.explicit_id, slot, None)
-        run.top, run.agent = node.local_root(), node.agent
-        return run, True
-
     def _implicit(self, node: Node, step: Step) -> Run | None:
         above = node.run_above()
         if above is not None and above.kind != "root":
-            return None if _starts_over(above, node) else above
+            return None if above.starts_over_at(node) else above
         if step.kind == "agent":
             return None
         context = self.in_context() if self._live else None
@@ -217,11 +253,6 @@ class RunTracker:
         return step if step.agent == agent else msgspec.structs.replace(step, agent=agent)
 
     @staticmethod
-    def _use_place(run: Run) -> None:
-        if run.places:
-            run.places.popitem(last=False)
-
-    @staticmethod
     def _trips(run: Run, decision: Decision) -> bool:
         if decision.refusal is None or run.trip is not None:
             return False
@@ -230,26 +261,11 @@ class RunTracker:
         return True
 
 
-def _is_part(node: Node, step: Step) -> bool:
-    """Say whether the span shows a step that one above it shows already.
-
-    A framework's span around a provider's shows one model call twice; a tool's span around a
-    protocol's of the same tool shows one tool call twice.
-    """
-    above = node.parent
-    while above is not None and above.kind != "agent":
-        if above.is_open and above.kind == step.kind and step.kind in ("llm", "tool"):
-            return step.kind == "llm" or above.step_name == step.name
-        above = above.parent
-    return False
+def _renew_locks() -> None:
+    """Make locks anew in a forked child: a thread that held one did not come along."""
+    for tracker in _LIVE:
+        tracker.lock = threading.RLock()
 
 
-def _starts_over(run: Run, node: Node) -> bool:
-    """Say whether the span is the next run of a framework that left the refused one's span open."""
-    root = run.root
-    return (
-        run.refused_requests > 0
-        and root is not None
-        and node.parent is root
-        and node.name == root.name
-    )
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)

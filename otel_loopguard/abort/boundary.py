@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from contextlib import suppress
 from contextvars import Token
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -55,13 +56,17 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
 
     def __enter__(self) -> Self:
         """Make the code in this block one run."""
-        self._slot.task = RootTask.running()
-        self._token = CURRENT.set(self._slot)
+        self._slot = Slot(self.run_id)
         if not trace.get_current_span().get_span_context().is_valid:
             tracer = trace.get_tracer("otel_loopguard", VERSION)
             self._own_span = tracer.start_as_current_span("guarded_run")
             self._own_span.__enter__()
-        trace.get_current_span().set_attribute(semconv.RUN_ID, self.run_id)
+        span = trace.get_current_span()
+        if span.is_recording():
+            span.set_attribute(semconv.RUN_ID, self.run_id)
+        self._slot.span_id = span.get_span_context().span_id
+        self._slot.task = RootTask.running()
+        self._token = CURRENT.set(self._slot)
         return self
 
     def __exit__(
@@ -71,17 +76,22 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
         traceback: TracebackType | None,
     ) -> None:
         """End the run; raise `RunAborted` if it was stopped."""
-        stopped = any(run.stopped for run in self._slot.runs.values())
-        reports = [tracker.close(run) for tracker, run in tuple(self._slot.runs.items())]
-        self.report = max(reports, key=lambda report: report.trip is not None, default=None)
         self._slot.explicit_id = None
+        runs = tuple(self._slot.runs.items())
+        stopped = any(run.stopped for _, run in runs)
+        reports = [tracker.close(run) for tracker, run in runs]
+        self.report = max(reports, key=lambda report: report.trip is not None, default=None)
         if self._token is not None:
-            CURRENT.reset(self._token)
+            with suppress(ValueError):  # a fixture may leave the block in another context
+                CURRENT.reset(self._token)
         if self._own_span is not None:
             self._own_span.__exit__(kind, exception, traceback)
-        if isinstance(exception, RunAborted) or not stopped or self.report is None:
+            self._own_span = None
+        task = self._slot.task
+        cancelled_by_us = isinstance(task, RootTask) and task.take_back()
+        if not stopped or self.report is None or isinstance(exception, RunAborted):
             return
-        if self._is_stop(exception):
+        if _is_stop(exception, cancelled_by_us=cancelled_by_us):
             raise RunAborted(self.report) from exception
 
     async def __aenter__(self) -> Self:
@@ -97,12 +107,11 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
         """End the run; raise `RunAborted` if it was stopped."""
         self.__exit__(kind, exception, traceback)
 
-    def _is_stop(self, exception: BaseException | None) -> bool:
-        """Say whether the block was left because of our stop."""
-        task = self._slot.task
-        cancelled = isinstance(task, RootTask) and task.cancelled
-        if exception is None:
-            return cancelled
-        if isinstance(exception, asyncio.CancelledError):
-            return isinstance(task, RootTask) and cancelled and task.take_back()
-        return isinstance(exception, Exception) or abort_of(exception) is not None
+
+def _is_stop(exception: BaseException | None, *, cancelled_by_us: bool) -> bool:
+    """Say whether a block, whose run was stopped, was left because of that."""
+    if exception is None or isinstance(exception, asyncio.CancelledError):
+        return cancelled_by_us
+    if isinstance(exception, (KeyboardInterrupt, SystemExit, GeneratorExit)):
+        return False
+    return isinstance(exception, Exception) or abort_of(exception) is not None

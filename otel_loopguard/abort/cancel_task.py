@@ -41,14 +41,11 @@ class RootTask:
         run may be over by that time, and the task may have gone on to something else. `delivered`
         is called once it has arrived.
         """
-        if self.task.done():
+        if self.task.done() or self.loop.is_closed():
             return False
         if not self._on_its_way:
-            try:
-                self.loop.call_soon_threadsafe(self._deliver, wanted, delivered)
-            except RuntimeError:  # the loop is closed
-                return False
             self._on_its_way = True
+            self.loop.call_soon_threadsafe(self._deliver, wanted, delivered)
         return True
 
     def take_back(self) -> bool:

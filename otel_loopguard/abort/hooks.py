@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Iterable
@@ -28,7 +27,7 @@ class AbortRequest(msgspec.Struct, frozen=True, kw_only=True):
     report: RunReport
     """The run up to the trip."""
     attempt: int = 1
-    """Which time the hook is asked: one that failed is asked again while steps still start."""
+    """1 at the trip; one more each time that failed hooks are asked, while steps still start."""
     run_span: SpanKey | None = None
     """The topmost span of the run."""
 
@@ -44,7 +43,9 @@ class Outcome(msgspec.Struct, frozen=True):
     hook: AbortHook
     name: str
     result: AbortResult
-    error: BaseException | None = None
+    error: BaseException | None
+    at_last: Callable[[], AbortResult | None]
+    """What has become of a call that took too long; `None` while it still runs."""
 
 
 def deliver(
@@ -62,16 +63,7 @@ def deliver(
     where that does not block it.
     """
     for hook in hooks:
-        call = _Call(hook, request, loop, tell)
-        thread = threading.Thread(target=call.run, name=f"loopguard-{call.name}", daemon=True)
-        thread.start()
-        thread.join(0 if call.needs_this_loop() else timeout_s)
-        if thread.is_alive() and not call.needs_this_loop():
-            call.finish("timeout", None)
-        elif thread.is_alive():
-            patience = threading.Timer(timeout_s, call.finish, ("timeout", None))
-            patience.daemon = True
-            patience.start()
+        _Call(hook, request, timeout_s, loop, tell).make()
 
 
 def name_of(hook: AbortHook) -> str:
@@ -87,55 +79,81 @@ class _Call:
         self,
         hook: AbortHook,
         request: AbortRequest,
+        timeout_s: float,
         loop: asyncio.AbstractEventLoop | None,
         tell: Callable[[Outcome], None],
     ) -> None:
-        self.name = name_of(hook)
         self._hook = hook
         self._request = request
+        self._timeout_s = timeout_s
         self._loop = loop if loop is not None and loop.is_running() else None
+        self._is_awaited_by_loop = self._loop is not None and _running_loop() is self._loop
         self._tell = tell
         self._lock = threading.Lock()
         self._told = False
+        self._at_last: AbortResult | None = None
+        self._need_not_wait = threading.Event()
 
-    def needs_this_loop(self) -> bool:
-        """Say whether waiting here would block the event loop that the hook needs."""
-        call: object = getattr(self._hook, "__call__", None)  # noqa: B004 -- may be `async def`
-        if self._loop is None or not any(map(inspect.iscoroutinefunction, (self._hook, call))):
-            return False
+    def make(self) -> None:
+        """Make the call and wait for it, unless that would block the loop that it needs."""
+        name = f"loopguard-{name_of(self._hook)}"
         try:
-            return asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            return False
+            threading.Thread(target=self._run, name=name, daemon=True).start()
+        except RuntimeError as error:  # no more threads, or the interpreter is shutting down
+            self._end("failed", error)
+        if not self._need_not_wait.wait(self._timeout_s):
+            self._finish("timeout", None)
 
-    def run(self) -> None:
-        contextvars.copy_context().run(self._run_outside)
-
-    def finish(self, result: AbortResult, error: BaseException | None) -> None:
-        with self._lock:
-            if self._told:
-                return
-            self._told = True
-        self._tell(Outcome(self._hook, self.name, result, error))
-
-    def _run_outside(self) -> None:
+    def _run(self) -> None:
         """Call the hook outside the run, so that its own requests are not the run's."""
         CURRENT.set(None)
         context.attach(context.Context())
         try:
             returned = self._hook(self._request)
-            if inspect.isawaitable(returned):
-                self._wait(returned)
+            in_time = not inspect.isawaitable(returned) or self._wait(returned)
         except BaseException as error:  # noqa: BLE001 -- a foreign hook may raise anything
-            self.finish("failed", error)
+            self._end("failed", error)
         else:
-            self.finish("ok", None)
+            self._end("ok" if in_time else "timeout", None)
 
-    def _wait(self, awaitable: Awaitable[object]) -> None:
-        async def waited() -> None:
-            await awaitable
+    def _wait(self, awaitable: Awaitable[object]) -> bool:
+        """Wait for a coroutine; say whether it ended in time."""
+
+        async def limited() -> bool:
+            hook = asyncio.ensure_future(awaitable)
+            await asyncio.wait((hook,), timeout=self._timeout_s)
+            if not hook.done():
+                hook.cancel()
+                return False
+            hook.result()
+            return True
 
         if self._loop is None:
-            asyncio.run(waited())
-        else:
-            asyncio.run_coroutine_threadsafe(waited(), self._loop).result()
+            return asyncio.run(limited())
+        ended = asyncio.run_coroutine_threadsafe(limited(), self._loop)
+        if self._is_awaited_by_loop:
+            self._need_not_wait.set()
+        # The loop keeps the time itself; it may also be stopped and never come round to it.
+        return ended.result(2 * self._timeout_s)
+
+    def _end(self, result: AbortResult, error: BaseException | None) -> None:
+        self._at_last = result
+        self._finish(result, error)
+
+    def _finish(self, result: AbortResult, error: BaseException | None) -> None:
+        with self._lock:
+            if self._told:
+                return
+            self._told = True
+        try:
+            name = name_of(self._hook)
+            self._tell(Outcome(self._hook, name, result, error, lambda: self._at_last))
+        finally:
+            self._need_not_wait.set()
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, cast
 
 from otel_loopguard.abort.cancel_task import RootTask
@@ -56,6 +57,7 @@ class Ladder:
         self._hooks = hooks
         self._timeout_s = timeout_s
         self._tell = tell
+        self._lock = threading.Lock()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -64,34 +66,38 @@ class Ladder:
 
     def tripped(self, run: Run) -> None:
         """Ask every hook to stop the run."""
-        self._ask(run, self._hooks, attempt=1)
+        self._ask(run, self._hooks)
 
     def went_on(self, run: Run) -> None:
         """Hear that a step started although the run had tripped."""
-        again, run.unheard = cast("tuple[AbortHook, ...]", run.unheard), ()
-        if again:
-            self._ask(run, again, attempt=run.steps_after_trip + 1)
-        slipped = run.refused_requests > 0 or "gate" not in self.built_in
+        with self._lock:
+            unheard = [(outcome, outcome.at_last()) for outcome in _unheard(run)]
+            run.unheard = tuple(outcome for outcome, result in unheard if result is None)
+        self._ask(run, [outcome.hook for outcome, result in unheard if result not in (None, "ok")])
+        slipped = run.refused_requests > 0 or run.escaped or "gate" not in self.built_in
         task = run.slot.task
-        if slipped and "cancel" in self.built_in and task is not None and not task.cancelled:
-            self._came_out(run, "cancel", "ok" if task.cancel() else "failed")
+        if not slipped or "cancel" not in self.built_in or task is None:
+            return
+        if not task.cancel(lambda: not run.ended, lambda: self._came_out(run, "cancel", "ok")):
+            self._came_out(run, "cancel", "failed")
 
-    def refused(self, run: Run) -> None:
-        """Hear that a model request of the run was refused."""
-        if run.refused_requests == 1:
-            self._came_out(run, "gate", "ok")
-        elif run.refused_requests > _PATIENCE:
+    def refused(self, run: Run, times: int) -> None:
+        """Hear that a model request of the run was refused, for the `times`-th time."""
+        self._came_out(run, "gate", "ok")
+        if times > _PATIENCE:
             self.went_on(run)
 
-    def _ask(self, run: Run, hooks: tuple[AbortHook, ...], attempt: int) -> None:
+    def _ask(self, run: Run, hooks: Sequence[AbortHook]) -> None:
         if not hooks or run.trip is None:
             return
+        with self._lock:
+            run.attempts += 1
         top, task = run.top, run.slot.task
         request = AbortRequest(
             run_id=run.id,
             violation=run.trip,
-            report=run.guard.report(),
-            attempt=attempt,
+            report=run.report(),
+            attempt=run.attempts,
             run_span=None if top is None else SpanKey(top.trace_id, top.span_id),
         )
         deliver(
@@ -104,11 +110,22 @@ class Ladder:
 
     def _told(self, run: Run, outcome: Outcome) -> None:
         if outcome.result != "ok":
-            run.unheard = (*run.unheard, outcome.hook)
+            with self._lock:
+                run.unheard = (*run.unheard, outcome)
             why = f"raised {outcome.error!r}" if outcome.error else f"took over {self._timeout_s} s"
             _logger.warning("abort hook %s %s (run %s)", outcome.name, why, run.id)
-        self._came_out(run, outcome.name, outcome.result)
+        run.stopped = run.stopped or outcome.result == "ok"
+        self._tell(run, outcome.name, outcome.result)
 
-    def _came_out(self, run: Run, name: str, result: AbortResult) -> None:
+    def _came_out(self, run: Run, stop: BuiltIn, result: AbortResult) -> None:
+        """Tell what became of a built-in stop: it is asserted often, and told of once."""
+        with self._lock:
+            is_news = (stop, result) not in run.outcomes
+            run.outcomes.add((stop, result))
         run.stopped = run.stopped or result == "ok"
-        self._tell(run, name, result)
+        if is_news:
+            self._tell(run, stop, result)
+
+
+def _unheard(run: Run) -> tuple[Outcome, ...]:
+    return cast("tuple[Outcome, ...]", run.unheard)

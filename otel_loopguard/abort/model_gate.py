@@ -9,31 +9,40 @@ as they were when the last guard leaves.
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import ModuleType
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import wrapt
 
 MODEL_PATH = re.compile(
-    r"/(chat/completions|completions|responses|messages)$"
+    r"/completions$"
+    r"|/(v\d+\w*|openai)/(responses|messages)$"
     r"|:(stream)?generateContent$"
     r"|/api/(chat|generate)$"
-    r"|/(converse|invoke)(-stream|-with-response-stream)?$",
+    r"|/model/[^/]+/(converse|invoke)(-stream|-with-response-stream)?$",
     re.IGNORECASE,
 )
-"""Paths of model requests: OpenAI and its many likes, Anthropic, Gemini, Ollama, Bedrock."""
+"""Paths of model requests: OpenAI and its many likes, Anthropic, Gemini, Ollama, Bedrock.
+
+Tools post to paths that look alike, such as the messages of a chat's channel.
+"""
+
+_SDK_PATH = re.compile(r"^/?(responses|v1/messages)$")
+"""What the clients of `openai` and `anthropic` call them besides, below their base address."""
 
 
 class Pass(Protocol):
     """A request that was let through."""
 
-    def fail(self) -> None:
-        """Hear that the request failed."""
+    def over(self, *, failed: bool) -> None:
+        """Hear that the request came back, with an answer or without."""
         ...
 
 
@@ -48,8 +57,25 @@ class Gatekeeper(Protocol):
 Wrapped = Callable[..., Any]
 RequestTest = Callable[[tuple[Any, ...], dict[str, Any]], bool]
 
+
+class _Patch(NamedTuple):
+    owner: type
+    name: str
+    original: object
+    wrapper: object
+
+    @property
+    def is_outermost(self) -> bool:
+        """Whether nobody has patched over it since."""
+        return vars(self.owner).get(self.name) is self.wrapper
+
+
+_FAILED = 400
+"""HTTP statuses from here on are failures."""
+
+_logger = logging.getLogger(__name__)
 _keepers: list[Gatekeeper] = []
-_patched: list[tuple[type, str, object]] = []
+_patches: list[_Patch] = []
 _hooked: set[str] = set()
 _lock = threading.RLock()
 _asked: ContextVar[bool] = ContextVar("loopguard_asked", default=False)
@@ -61,30 +87,37 @@ def guard_requests(keeper: Gatekeeper) -> None:
     with _lock:
         if keeper not in _keepers:
             _keepers.append(keeper)
-        if not _patched:
-            for name, patch in _MODULES.items():
-                if name in sys.modules:
-                    patch(sys.modules[name])
-                if name not in _hooked:
-                    _hooked.add(name)
-                    wrapt.register_post_import_hook(_imported, name)
+        for name in _MODULES:
+            if name in sys.modules:
+                _imported(sys.modules[name])
+            elif name not in _hooked:
+                _hooked.add(name)
+                wrapt.register_post_import_hook(_imported, name)
 
 
 def leave_requests(keeper: Gatekeeper) -> None:
-    """Ask this keeper no more; with the last one gone, put every module back as it was."""
+    """Ask this keeper no more; with the last one gone, put every module back as it was.
+
+    What somebody else has patched since stays, and lets every request pass.
+    """
     with _lock:
         if keeper in _keepers:
             _keepers.remove(keeper)
         if not _keepers:
-            for owner, name, original in reversed(_patched):
-                setattr(owner, name, original)
-            _patched.clear()
+            for patch in [patch for patch in reversed(_patches) if patch.is_outermost]:
+                setattr(patch.owner, patch.name, patch.original)
+                _patches.remove(patch)
 
 
 def _imported(module: ModuleType) -> None:
     with _lock:
-        if _keepers:
+        if not _keepers:
+            return
+        try:
             _MODULES[module.__name__](module)
+        except Exception:
+            # A version that is built otherwise must still be importable.
+            _logger.exception("model requests of %s cannot be refused", module.__name__)
 
 
 def _patch_sdk(module: ModuleType) -> None:
@@ -108,9 +141,12 @@ _MODULES: dict[str, Callable[[ModuleType], None]] = {
 
 
 def _wrap(owner: type, name: str, wrapper: Wrapped) -> None:
+    if any(patch.owner is owner and patch.name == name for patch in _patches):
+        return
     original = vars(owner)[name]
-    _patched.append((owner, name, original))
-    setattr(owner, name, wrapt.FunctionWrapper(original, wrapper))
+    patched = wrapt.FunctionWrapper(original, wrapper)
+    _patches.append(_Patch(owner, name, original, patched))
+    setattr(owner, name, patched)
 
 
 def _family(base: type) -> Iterator[type]:
@@ -124,7 +160,9 @@ def _family(base: type) -> Iterator[type]:
 def _is_sdk_model_request(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     options = kwargs.get("options", args[1] if len(args) > 1 else None)
     method, path = str(getattr(options, "method", "")), str(getattr(options, "url", ""))
-    return method.upper() == "POST" and _is_model_path(path)
+    if method.upper() != "POST":
+        return False
+    return _is_model_path(path) or _SDK_PATH.search(path.partition("?")[0]) is not None
 
 
 def _is_http_model_request(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -137,9 +175,33 @@ def _is_model_path(path: str) -> bool:
     return MODEL_PATH.search(path.partition("?")[0]) is not None
 
 
-def _admit() -> list[Pass]:
-    passes = (keeper.admit() for keeper in tuple(_keepers))
-    return [allowed for allowed in passes if allowed is not None]
+@contextmanager
+def _admitted() -> Generator[Callable[[object], None]]:
+    """Ask every keeper, let the request be made, and tell what became of it.
+
+    Yields what is to be called with the answer.
+    """
+    passes: list[Pass] = []
+    failed = True
+
+    def answered(answer: object) -> None:
+        nonlocal failed
+        status = getattr(answer, "status_code", None)
+        failed = isinstance(status, int) and status >= _FAILED
+
+    try:
+        for keeper in tuple(_keepers):
+            allowed = keeper.admit()
+            if allowed is not None:
+                passes.append(allowed)
+        token = _asked.set(True)
+        try:
+            yield answered
+        finally:
+            _asked.reset(token)
+    finally:
+        for allowed in reversed(passes):
+            allowed.over(failed=failed)
 
 
 def _gate(is_model_request: RequestTest) -> Wrapped:
@@ -148,30 +210,20 @@ def _gate(is_model_request: RequestTest) -> Wrapped:
     ) -> object:
         if _asked.get() or not is_model_request(args, kwargs):
             return wrapped(*args, **kwargs)
-        passes, token = _admit(), _asked.set(True)
-        try:
-            return wrapped(*args, **kwargs)
-        except BaseException:
-            for allowed in passes:
-                allowed.fail()
-            raise
-        finally:
-            _asked.reset(token)
+        with _admitted() as answered:
+            answer = wrapped(*args, **kwargs)
+            answered(answer)
+            return answer
 
     return gated
 
 
 def _async_gate(is_model_request: RequestTest) -> Wrapped:
     async def ask_first(wrapped: Wrapped, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
-        passes, token = _admit(), _asked.set(True)
-        try:
-            return await cast("Awaitable[object]", wrapped(*args, **kwargs))
-        except BaseException:
-            for allowed in passes:
-                allowed.fail()
-            raise
-        finally:
-            _asked.reset(token)
+        with _admitted() as answered:
+            answer = await cast("Awaitable[object]", wrapped(*args, **kwargs))
+            answered(answer)
+            return answer
 
     def gated(
         wrapped: Wrapped, _instance: object, args: tuple[Any, ...], kwargs: dict[str, Any]

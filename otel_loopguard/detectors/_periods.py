@@ -15,15 +15,18 @@ class Periods:
     last `n + p` calls have the period p. Only periods with a match are kept.
     """
 
-    __slots__ = ("_calls", "matched")
+    __slots__ = ("_calls", "_longest", "_recent", "matched")
 
     def __init__(self, longest: int) -> None:
+        self._longest = longest
         self._calls: deque[int] = deque(maxlen=longest)
+        self._recent: set[int] = set()
+        """The calls above and some older ones: most calls are new, and this says so at once."""
         self.matched: Mapping[int, int] = _NONE
 
     def matched_with(self, call: int) -> Mapping[int, int]:
         """Say what `matched` would be after `call`."""
-        if call not in self._calls:
+        if call not in self._recent:
             return _NONE
         before = self.matched
         return {
@@ -36,7 +39,12 @@ class Periods:
         """Add a call; `restart` ends the periods so far, and so does a call that equals nothing."""
         if call is None:
             self._calls.clear()
+            self._recent.clear()
             self.matched = _NONE
             return
-        self.matched = _NONE if restart else self.matched_with(call)
+        recent = self._recent
+        self.matched = _NONE if restart or call not in recent else self.matched_with(call)
         self._calls.append(call)
+        recent.add(call)
+        if len(recent) > 2 * self._longest:
+            self._recent = set(self._calls)

@@ -32,13 +32,11 @@ class CyclicCalls:
     foresees: ClassVar[bool] = True
     moment: Moment = "result"
 
-    __slots__ = ("_last", "_periods", "_same_in_a_row", "_thresholds", "_unseen")
+    __slots__ = ("_periods", "_thresholds", "_unseen")
 
     def __init__(self, thresholds: Thresholds) -> None:
         self._thresholds = thresholds
         self._periods = Periods(LONGEST_CYCLE)
-        self._last: int | None = None
-        self._same_in_a_row = 0
         self._unseen = False
 
     @classmethod
@@ -53,12 +51,13 @@ class CyclicCalls:
         Before the result is there, a call completes a round only if the results of this agent's
         calls stay out of sight anyway.
         """
-        if facts.call is None or self._is_news(facts) or (facts.pending and not self._unseen):
+        call, news = facts.call, facts.novel and facts.outcome is not None
+        if call is None or news or (facts.pending and not self._unseen):
             return None
-        matched = self._periods.matched_with(facts.call)
+        matched = self._periods.matched_with(call)
         if not matched:
             return None
-        same_in_a_row = self._same_in_a_row + 1 if facts.call == self._last else 1
+        same_in_a_row = matched.get(1, 0) + 1
         rounds, period = max(
             (
                 (count // period + 1, period)
@@ -71,11 +70,5 @@ class CyclicCalls:
 
     def commit(self, facts: Facts, /) -> None:
         """Add the call; news ends the rounds so far."""
-        self._periods.push(facts.call, restart=self._is_news(facts))
-        self._same_in_a_row = self._same_in_a_row + 1 if facts.call == self._last else 1
-        self._last = facts.call
         self._unseen = facts.outcome is None
-
-    @staticmethod
-    def _is_news(facts: Facts) -> bool:
-        return facts.novel and facts.outcome is not None
+        self._periods.push(facts.call, restart=facts.novel and not self._unseen)

@@ -35,10 +35,11 @@ class RepeatedCall:
     foresees: ClassVar[bool] = True
     moment: Moment = "result"
 
-    __slots__ = ("_counts", "_thresholds")
+    __slots__ = ("_counts", "_lowest", "_thresholds")
 
     def __init__(self, thresholds: Thresholds) -> None:
         self._thresholds = thresholds
+        self._lowest = thresholds.lowest
         self._counts: dict[int, int] = {}
 
     @classmethod
@@ -51,13 +52,13 @@ class RepeatedCall:
         """Count this call among the equal ones without a known result."""
         if facts.call is None or facts.outcome is not None:
             return None
-        before = self._counts.get(facts.call, 0)
-        return self._thresholds.judge(before + 1, before)
+        count = self._counts.get(facts.call, 0) + 1
+        return self._thresholds.judge(count, count - 1) if count >= self._lowest else None
 
     def commit(self, facts: Facts, /) -> None:
         """Count the call if its result is unknown; forget the others if it is news."""
+        call, counts = facts.call, self._counts
         if facts.novel and not facts.failed:
-            own = self._counts.get(facts.call) if facts.call is not None else None
-            self._counts = {} if own is None or facts.call is None else {facts.call: own}
-        if facts.call is not None and facts.outcome is None:
-            count_up(self._counts, facts.call)
+            self._counts = counts = {call: counts[call]} if call in counts else {}
+        if call is not None and facts.outcome is None:
+            count_up(counts, call)

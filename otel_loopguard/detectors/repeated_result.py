@@ -35,10 +35,11 @@ class RepeatedResult:
     foresees: ClassVar[bool] = False
     moment: Moment = "result"
 
-    __slots__ = ("_counts", "_thresholds")
+    __slots__ = ("_counts", "_lowest", "_thresholds")
 
     def __init__(self, thresholds: Thresholds) -> None:
         self._thresholds = thresholds
+        self._lowest = thresholds.lowest
         self._counts: dict[int, int] = {}
 
     @classmethod
@@ -51,12 +52,13 @@ class RepeatedResult:
         """Count this outcome among the equal ones."""
         if facts.outcome is None:
             return None
-        before = self._counts.get(facts.outcome, 0)
-        return self._thresholds.judge(before + 1, before)
+        count = self._counts.get(facts.outcome, 0) + 1
+        return self._thresholds.judge(count, count - 1) if count >= self._lowest else None
 
     def commit(self, facts: Facts, /) -> None:
         """Count the outcome; forget the others if it is news."""
+        outcome, counts = facts.outcome, self._counts
         if facts.novel and not facts.failed:
-            self._counts = {}
-        if facts.outcome is not None:
-            count_up(self._counts, facts.outcome)
+            self._counts = counts = {outcome: counts[outcome]} if outcome in counts else {}
+        if outcome is not None:
+            count_up(counts, outcome)

@@ -128,7 +128,7 @@ def _without_empty(values: Sequence[object]) -> tuple[str, ...]:
 
 
 def _whole(value: object) -> int | None:
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return None
     if isinstance(value, int):
         return int(value)
