@@ -90,7 +90,7 @@ def test_a_cancellation_that_is_not_wanted_any_more_does_not_arrive() -> None:
 
 
 def test_a_swallowed_cancellation_can_be_repeated() -> None:
-    swallowed = []
+    swallowed: list[asyncio.CancelledError] = []
 
     async def main() -> None:
         root = noted()
@@ -112,7 +112,7 @@ def test_a_swallowed_cancellation_can_be_repeated() -> None:
 
 
 def test_a_cancellation_of_somebody_else_is_left_alone() -> None:
-    verdicts = []
+    verdicts: list[bool] = []
 
     async def run() -> None:
         root = noted()
@@ -134,7 +134,7 @@ def test_a_cancellation_of_somebody_else_is_left_alone() -> None:
 
 
 def test_a_run_inside_a_cancelled_clean_up_is_told_apart() -> None:
-    verdicts = []
+    verdicts: list[bool] = []
 
     async def run() -> None:
         try:

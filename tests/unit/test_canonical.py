@@ -86,6 +86,7 @@ EQUAL: list[tuple[str, object, object]] = [
     # JSON text in JSON text
     ("encoded twice", doubly({"a": 1}, 1), {"a": 1}),
     ("encoded four times", doubly({"a": 1}, 3), {"a": 1}),
+    ("key that stands twice in text", '{"a": 1, "b": 2, "a": 3}', {"a": 3, "b": 2}),
     ("encoded string", '"hello"', "hello"),
     ("encoded word", '"null"', None),
     # what only Python writes and reads
@@ -112,7 +113,6 @@ EQUAL: list[tuple[str, object, object]] = [
     ("deque and list", collections.deque([1, 2]), [1, 2]),
     ("list subclass", Row([1, 2]), [1, 2]),
     ("dict subclass", Table(a=1), {"a": 1}),
-    ("default dict", collections.defaultdict(int, a=1), {"a": 1}),
     ("ordered dict", collections.OrderedDict(b=1, a=2), {"a": 2, "b": 1}),
     ("mapping", Mirror(a=1), {"a": 1}),
     ("mapping proxy", types.MappingProxyType({"a": 1.0}), {"a": 1}),
@@ -144,6 +144,7 @@ EQUAL: list[tuple[str, object, object]] = [
     ("Decimal and JSON text", decimal.Decimal("0.1"), "0.1"),
     ("Fraction", fractions.Fraction(1, 2), 0.5),
     ("integral Fraction", fractions.Fraction(4, 2), 2),
+    ("long integral Fraction", fractions.Fraction(2**64 + 1), 2**64 + 1),
     ("real number of another class", Half(), 0.5),
     ("complex", complex(1, 2), complex(1.0, 2.0)),
     # time and other standard types
@@ -202,6 +203,7 @@ DIFFERENT: list[tuple[str, object, object]] = [
     ("neighbouring integers", 2**53, 2**53 + 1),
     ("neighbouring integers in text", "[9007199254740992]", "[9007199254740993]"),
     ("neighbouring long integers", f"[{NINES}]", f"[{NINES[:-1]}8]"),
+    ("long fractions", f"[{NINES}.5]", f"[{NINES}.25]"),
     ("neighbouring powers of ten", "1e999999999", "1e999999998"),
     ("signs", -1, 1),
     ("signs of infinity", [math.inf], [-math.inf]),
@@ -213,8 +215,8 @@ DIFFERENT: list[tuple[str, object, object]] = [
     ("JSON and nearly JSON", "[1, 2]", "[1, 2"),
     ("trailing text", "[1] x", "[1]"),
     ("trailing comma", "[NaN, ]", "[NaN]"),
-    ("member without a colon", '{"a": NaN, "b" 1}', '{"a": NaN, "b": 1}'),
-    ("key that is no string", '{"a": NaN, 1: 1}', '{"a": NaN, "1": 1}'),
+    ("member without a colon", '{"a": NaN, "b"; 1}', '{"a": NaN, "b": 1}'),
+    ("key that is no string", '{"a": NaN, 1: 1}', {"a": math.nan, 1: 1}),
     ("brackets that do not match", "[NaN}", "[NaN]"),
     ("more than one value", "[NaN] 1", "[NaN]"),
     ("surrogates", ["\ud800"], ["\ud801"]),
@@ -228,7 +230,7 @@ DIFFERENT: list[tuple[str, object, object]] = [
     ("sets", {1, 2}, {1, 3}),
     ("bytes and text", b"a", "a"),
     ("bytes and base64", b"a", "YQ=="),
-    ("lengths of bytes", [b"a", b"b"], [b'a,@"bytes"1:b']),
+    ("lengths of bytes", [b"a", b"b"], [b'a,@"bytes"0:b']),
     ("date and text", date(2024, 1, 1), "2024-01-01"),
     ("dates", date(2024, 1, 1), date(2024, 1, 2)),
     ("date and time", date(2024, 1, 1), datetime(2024, 1, 1)),  # noqa: DTZ001
@@ -238,6 +240,7 @@ DIFFERENT: list[tuple[str, object, object]] = [
     ("path and text", Path("a"), "a"),
     ("Decimals", decimal.Decimal("1.5"), decimal.Decimal("1.25")),
     ("ranges", range(3), range(4)),
+    ("steps of ranges", range(0, 10, 3), range(0, 10, 9)),
     ("range and list", range(3), [0, 1, 2]),
     ("enum and value", Colour.RED, "red"),
     ("enums", Colour.RED, Colour.BLUE),
@@ -245,7 +248,6 @@ DIFFERENT: list[tuple[str, object, object]] = [
     ("flags", Bit.A | Bit.B, Bit.A | Bit.C),
     ("exceptions", ValueError("a"), ValueError("b")),
     ("exceptions of two classes", ValueError("a"), TypeError("a")),
-    ("classes", int, str),
     ("functions", len, repr),
     ("dataclasses", Left(1), Left(2)),
     ("dataclasses of two classes", Left(1), Right(1)),
@@ -288,6 +290,7 @@ def test_the_text_of_a_value_is_json_in_its_shortest_form() -> None:
 
     assert canonical(value) == expected.encode()
     assert canonical(json.dumps(value)) == expected.encode()
+    assert canonical("[10e999999998]") == b"[1e999999999]"
 
 
 def test_a_value_that_the_dataclass_caches_is_no_part_of_it() -> None:

@@ -1,0 +1,171 @@
+"""The contract: only the runaway is stopped, whatever runs beside it, before it or after it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+
+import httpx
+import pytest
+
+from otel_loopguard import Policy, guarded_run
+from tests.frameworks._expected import ANSWER, HEALTHY, REPEATED, aborted, ended_runs
+from tests.frameworks._notebook import Notebook, notebook
+from tests.frameworks._workbench import Counts, Outcome, Scene, Workbench
+
+WAIT_S = 20
+"""Seconds that a healthy run waits for the runaway beside it to be stopped."""
+
+
+SPANS = pytest.mark.parametrize("one_span", [False, True], ids=["apart", "under-one-span"])
+"""Whether the runs are below one span of the application."""
+
+BLOCKS = pytest.mark.parametrize("in_blocks", [False, True], ids=["bare", "in-blocks"])
+"""Whether each run has a `guarded_run` block of its own."""
+
+
+def around(scene: Scene, *, one_span: bool) -> AbstractContextManager[object]:
+    return scene.span("request") if one_span else nullcontext()
+
+
+class TestTwoAtOnce:
+    """A healthy run that lasts until the runaway beside it has been stopped."""
+
+    @SPANS
+    @BLOCKS
+    def test_in_one_event_loop(
+        self, bench: Workbench, awaited_mode: str, *, one_span: bool, in_blocks: bool
+    ):
+        with bench.guarded() as scene, around(scene, one_span=one_span):
+            both = self._both(scene, awaited_mode, in_blocks=in_blocks)
+            stopped, healthy = asyncio.run(both)
+        self._only_the_runaway_was_stopped(scene, stopped, healthy)
+
+    def test_in_two_threads(self, bench: Workbench, blocking_mode: str):
+        over = threading.Event()
+
+        def runaway() -> Outcome:
+            outcome = scene.play(blocking_mode)
+            over.set()
+            return outcome
+
+        def lookup(query: str) -> str:
+            """Look a key up, once the runaway is over."""
+            scene.calls.append("finish3")
+            assert over.wait(WAIT_S)
+            return f"the value of {query}"
+
+        with bench.guarded() as scene, ThreadPoolExecutor(2) as pool:
+            tools = (scene.tools("finish3")[0], lookup)
+            healthy = pool.submit(scene.play, blocking_mode, "finish3", tools=tools)
+            stopped = pool.submit(runaway)
+        self._only_the_runaway_was_stopped(scene, stopped.result(), healthy.result())
+
+    @staticmethod
+    async def _both(scene: Scene, mode: str, *, in_blocks: bool) -> tuple[Outcome, Outcome]:
+        over = asyncio.Event()
+        blocks = [guarded_run() if in_blocks else None for _ in range(2)]
+
+        async def runaway() -> Outcome:
+            outcome = await scene.played(mode, around=blocks[0])
+            over.set()
+            return outcome
+
+        async def lookup(query: str) -> str:
+            """Look a key up, once the runaway is over."""
+            scene.calls.append("finish3")
+            await asyncio.wait_for(over.wait(), WAIT_S)
+            return f"the value of {query}"
+
+        tools = (scene.tools("finish3")[0], lookup)
+        healthy = scene.played(mode, "finish3", tools=tools, around=blocks[1])
+        return await asyncio.gather(runaway(), healthy)
+
+    @staticmethod
+    def _only_the_runaway_was_stopped(scene: Scene, stopped: Outcome, healthy: Outcome) -> None:
+        assert aborted(stopped).report.rule == "repeated_result"
+        assert stopped.counts == REPEATED
+        assert healthy == (ANSWER, None, HEALTHY)
+        assert ended_runs(scene) == {("aborted", True): 1, ("complete", False): 1}
+
+
+class TestOneAfterAnother:
+    """A trip ends with its run, in the same thread, task and context."""
+
+    @SPANS
+    def test_healthy_after_stopped(self, bench: Workbench, mode: str, *, one_span: bool):
+        with bench.guarded() as scene, around(scene, one_span=one_span):
+            outcomes = scene.play_in_turn(mode, ("endless", "finish3", "endless", "finish3"))
+        assert [outcome.counts for outcome in outcomes] == [REPEATED, HEALTHY] * 2
+        assert [outcome.answer for outcome in outcomes] == [None, ANSWER] * 2
+        assert [aborted(outcome).report.rule for outcome in outcomes[::2]] == [
+            "repeated_result"
+        ] * 2
+        assert ended_runs(scene) == {("aborted", True): 2, ("complete", False): 2}
+
+
+class TestOneInsideAnother:
+    """An agent that runs as a tool of another belongs to the other's run."""
+
+    def test_runaway_inside(self, bench: Workbench, awaited_mode: str):
+        async def delegate(query: str) -> str:
+            """Let another agent search."""
+            scene.calls.append("finish3")
+            inner = await scene.played(awaited_mode)
+            tried.append(inner)
+            raise inner.error or AssertionError(query)
+
+        tried: list[Outcome] = []
+        with bench.guarded() as scene:
+            outcome = scene.play(awaited_mode, "finish3", tools=[delegate])
+        assert [inner.counts for inner in tried] == [REPEATED]
+        assert aborted(tried[0]).report.rule == "repeated_result"
+        # Whatever the outer agent makes of its tool's failure: its next request does not leave.
+        assert aborted(outcome).report.rule == "repeated_result"
+        assert outcome.counts == Counts(requests=1, executions=1)
+        report = aborted(outcome).report
+        assert (report.model_calls, report.tool_calls) == (6, 6)
+        assert ended_runs(scene) == {("aborted", True): 1}
+
+
+class TestOtherRequests:
+    """What is no model request leaves, also when its run has tripped."""
+
+    @pytest.fixture
+    def notes(self) -> Generator[Notebook]:
+        with notebook() as notes:
+            yield notes
+
+    def test_from_a_tool_while_the_run_is_refused(
+        self, bench: Workbench, mode: str, notes: Notebook
+    ):
+        def search(query: str) -> str:
+            """Search by way of another API."""
+            scene.calls.append("endless")
+            return httpx.post(f"{notes.url}/v1/search", json={"query": query}).text
+
+        # The third tool call breaks the limit and runs: its request is one of a tripped run.
+        with bench.guarded(Policy.none().with_limits(max_tool_calls=2)) as scene:
+            outcome = scene.play(mode, tools=[search])
+        assert aborted(outcome).report.rule == "tool_call_budget"
+        assert outcome.counts == Counts(requests=3, executions=3)
+        assert notes.paths == ["/v1/search"] * 3
+
+    def test_from_an_asynchronous_tool(self, bench: Workbench, awaited_mode: str, notes: Notebook):
+        async def search(query: str) -> str:
+            """Search by way of another API."""
+            scene.calls.append("endless")
+            async with httpx.AsyncClient() as client:
+                answered = await client.post(f"{notes.url}/v1/search", json={"query": query})
+            return answered.text
+
+        with bench.guarded(Policy.none().with_limits(max_tool_calls=2)) as scene:
+            outcome = scene.play(awaited_mode, tools=[search])
+        assert outcome.counts == Counts(requests=3, executions=3)
+        assert notes.paths == ["/v1/search"] * 3
+
+
+__all__ = ["TestOneAfterAnother", "TestOneInsideAnother", "TestOtherRequests", "TestTwoAtOnce"]

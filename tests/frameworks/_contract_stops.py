@@ -1,0 +1,139 @@
+"""The contract: a runaway is found and stopped at exact counts, and everything says so.
+
+Counts are those of the server and of the tools themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+
+from otel_loopguard import RunAborted, guarded_run
+from tests.frameworks._expected import (
+    REPEATED,
+    aborted,
+    ended_runs,
+    key_of,
+    run_attributes,
+    stops,
+    violations,
+)
+from tests.frameworks._framework import AGENT
+from tests.frameworks._workbench import Counts, Stopped, Workbench
+
+
+class TestStop:
+    """With the default policy, equal results are noticed, and the next request does not leave."""
+
+    def test_counts(self, stopped: Stopped):
+        assert stopped.at_the_trip == [REPEATED]
+        assert stopped.outcome.counts == REPEATED
+
+    def test_report_that_the_caller_gets(self, stopped: Stopped):
+        report = aborted(stopped.outcome).report
+        assert (report.rule, report.status) == ("repeated_result", "aborted")
+        assert (report.steps, report.model_calls, report.tool_calls) == (10, 5, 5)
+        assert (report.input_tokens, report.output_tokens) == (100 + 130 + 160 + 190 + 220, 5 * 20)
+        assert report.last_tool == "search"
+        assert [violation.action for violation in report.violations] == ["warn", "abort"]
+
+    def test_events_on_the_span_above_the_tools(self, stopped: Stopped):
+        assert [
+            (each["on"], each["loopguard.action"], each["loopguard.phase"], each["loopguard.count"])
+            for each in violations(stopped.scene)
+        ] == [
+            (stopped.scene.framework.agent_span, "warn", "post", 3),
+            (stopped.scene.framework.agent_span, "abort", "post", 5),
+        ]
+
+    def test_events_point_to_the_offending_spans(self, stopped: Stopped):
+        scene = stopped.scene
+        tools = [f"{key_of(span).span_id:016x}" for span in scene.named("execute_tool search")]
+        written = violations(scene)
+        assert [each["loopguard.step.span_id"] for each in written] == [tools[2], tools[4]]
+        assert [each["loopguard.step.number"] for each in written] == [6, 10]
+        for each in written:
+            assert each["loopguard.rule"] == "repeated_result"
+            assert each["loopguard.reason"] == "REPEATED_RESULT_DETECTED"
+            assert (each["gen_ai.tool.name"], each["gen_ai.agent.name"]) == ("search", AGENT)
+
+    def test_events_hold_no_content(self, stopped: Stopped):
+        values = [str(value) for each in violations(stopped.scene) for value in each.values()]
+        assert values
+        assert not [value for value in values if "nothing found" in value or "alpha" in value]
+
+    def test_attributes_on_the_span_of_the_run(self, stopped: Stopped):
+        assert run_attributes(stopped.scene) == [
+            {
+                "run.status": "aborted",
+                "run.steps": 10,
+                "tripped": True,
+                "rule": "repeated_result",
+            }
+        ]
+
+    def test_metrics_of_violations(self, stopped: Stopped):
+        scene = stopped.scene
+        for metric, label in (
+            ("loopguard.violations", {"gen_ai.agent.name": AGENT}),
+            ("loopguard.violations.by_tool", {"gen_ai.tool.name": "search"}),
+        ):
+            rule = {"loopguard.rule": "repeated_result", **label}
+            assert scene.points(metric) == [
+                ({**rule, "loopguard.action": action}, 1) for action in ("warn", "abort")
+            ]
+
+    def test_metrics_of_the_run(self, stopped: Stopped):
+        scene = stopped.scene
+        run = {"gen_ai.agent.name": scene.framework.run_agent}
+        assert ended_runs(scene) == {("aborted", True): 1}
+        assert scene.points("loopguard.run.active") == []
+        assert scene.points("loopguard.run.steps") == [(run, 10)]
+        assert scene.points("loopguard.run.token.usage") == [
+            ({**run, "gen_ai.token.type": "input"}, 800),
+            ({**run, "gen_ai.token.type": "output"}, 100),
+        ]
+
+    def test_metrics_of_the_stop(self, stopped: Stopped):
+        assert stops(stopped.scene)[("gate", "ok")] == 1
+        assert stopped.scene.points("loopguard.errors") == []
+
+
+class TestGuardedRun:
+    """A block around the agent raises `RunAborted` itself, whatever the framework made of it."""
+
+    def test_run_aborted_with_the_report(self, bench: Workbench, mode: str):
+        block = guarded_run("order-4711")
+        with bench.guarded() as scene:
+            outcome = scene.play(mode, around=block)
+        assert type(outcome.error) is RunAborted
+        assert outcome.counts == REPEATED
+        assert block.report is not None
+        assert (block.report.rule, block.report.status) == ("repeated_result", "aborted")
+        # The time until the stop is not the time until the block is left.
+        raised = msgspec.structs.replace(outcome.error.report, duration_s=block.report.duration_s)
+        assert raised == block.report
+        [run] = scene.named(bench.framework.run_span)
+        assert (run.attributes or {})["loopguard.run.id"] == "order-4711"
+        assert ended_runs(scene) == {("aborted", True): 1}
+
+    def test_blocking_block_around_an_event_loop(self, bench: Workbench, awaited_mode: str):
+        with bench.guarded() as scene, pytest.raises(RunAborted) as raised, guarded_run():
+            outcome = asyncio.run(scene.played(awaited_mode))
+            raise outcome.error or AssertionError
+        assert raised.value.report.rule == "repeated_result"
+        assert scene.counts() == REPEATED
+
+    def test_caller_that_tries_again(self, bench: Workbench, mode: str):
+        with bench.guarded() as scene, pytest.raises(RunAborted), guarded_run():
+            first, *others = (scene.play(mode) for _ in range(3))
+            assert first.counts == REPEATED
+            for again in others:
+                assert aborted(again).report.rule == "repeated_result"
+                assert again.counts == Counts(requests=0, executions=0)
+            raise others[-1].error or AssertionError
+
+
+__all__ = ["TestGuardedRun", "TestStop"]

@@ -1,0 +1,92 @@
+"""What the contract must know about a framework: how to build an agent in it and how to run it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+
+AGENT = "assistant"
+"""What every framework is to call its agent."""
+
+CAP = 12
+"""Model requests after which a framework is to stop by itself, where it can be told to."""
+
+Tool: TypeAlias = Callable[..., Any]
+"""A plain function, or a coroutine function, that takes `query` and returns text."""
+
+
+class Job(NamedTuple):
+    """One run of an agent."""
+
+    script: str
+    """The model's name: the scripted server plays the script of that name."""
+    url: str
+    tools: Sequence[Tool]
+    prompt: str = "go"
+
+
+Run: TypeAlias = Callable[[Job], str]
+AsyncRun: TypeAlias = Callable[[Job], Awaitable[str]]
+
+
+class Instrument(Protocol):
+    """Makes the framework emit its spans into a provider while the block lasts."""
+
+    def __call__(
+        self, provider: TracerProvider, *, content: bool
+    ) -> AbstractContextManager[object]:
+        """`content` is whether arguments, results and messages are to be on the spans."""
+        ...
+
+
+class Framework(NamedTuple):
+    """A framework as its contract test describes it. Every run makes an agent and a client anew."""
+
+    instrument: Instrument
+    blocking: Mapping[str, Run]
+    """Ways to run an agent from code that has no event loop, by mode."""
+    awaited: Mapping[str, AsyncRun]
+    """Ways to run an agent inside an event loop, by mode."""
+    capped: type[Exception]
+    """What the caller gets at the framework's own limit."""
+    at_cap: tuple[int, int]
+    """Model requests and tool executions of a runaway that is ended by that limit."""
+    run_span: str
+    """The name of the run's topmost span."""
+    agent_span: str
+    """The name of the span that stands above the tools' spans."""
+    run_agent: str
+    """The agent's name as the metrics of the run have it."""
+    spans_above: int
+    """How many spans a run has above those of its model and tool calls."""
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """The names of all ways to run an agent."""
+        return (*self.blocking, *self.awaited)
+
+
+@contextmanager
+def thread_loop() -> Generator[asyncio.AbstractEventLoop]:
+    """Give this thread an event loop of its own, for frameworks whose blocking call drives one."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        yield loop
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+@contextmanager
+def genai_content(*, content: bool) -> Generator[None]:
+    """Tell OpenTelemetry's GenAI packages whether to write arguments, results and messages."""
+    with pytest.MonkeyPatch.context() as environment:
+        mode = "SPAN_ONLY" if content else "NO_CONTENT"
+        environment.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", mode)
+        yield

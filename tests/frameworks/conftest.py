@@ -1,0 +1,60 @@
+"""Fixtures of the contract tests; each test module names its framework in `FRAMEWORK`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from operator import attrgetter
+
+import pytest
+
+for part in ("calm", "company", "hooks", "limits", "stops"):
+    pytest.register_assert_rewrite(f"tests.frameworks._contract_{part}")
+pytest.register_assert_rewrite("tests.frameworks._expected")
+
+from otel_loopguard import AbortRequest  # noqa: E402 -- asserts are rewritten on import
+from otel_loopguard.testing import model_server  # noqa: E402
+from tests.frameworks._framework import Framework  # noqa: E402
+from tests.frameworks._workbench import Counts, Stopped, Workbench  # noqa: E402
+
+REQUESTS = 40
+"""Requests of one script after which a server refuses more, whatever went wrong."""
+
+
+framework_of: Callable[[object], Framework] = attrgetter("module.FRAMEWORK")
+"""Returns the framework that a test's module describes."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test once for every way to run an agent that it is about."""
+    framework = framework_of(metafunc)
+    modes = {
+        "mode": (*framework.blocking, *framework.awaited),
+        "blocking_mode": tuple(framework.blocking),
+        "awaited_mode": tuple(framework.awaited),
+    }
+    for name in modes.keys() & set(metafunc.fixturenames):
+        metafunc.parametrize(name, modes[name])
+    if "stopped" in metafunc.fixturenames:
+        metafunc.parametrize("stopped", modes["mode"], indirect=True, scope="module")
+
+
+@pytest.fixture
+def bench(request: pytest.FixtureRequest) -> Generator[Workbench]:
+    """The framework of this module in front of a scripted server of its own."""
+    with model_server(cap=REQUESTS) as server:
+        yield Workbench(framework_of(request), server)
+
+
+@pytest.fixture(scope="module")
+def stopped(request: pytest.FixtureRequest) -> Stopped:
+    """A runaway that was stopped; several tests look at what it left behind."""
+    at_the_trip: list[Counts] = []
+
+    def hook(_: AbortRequest) -> None:
+        at_the_trip.append(scene.counts())
+
+    with model_server(cap=REQUESTS) as server:
+        bench = Workbench(framework_of(request), server)
+        with bench.guarded(abort_hooks=[hook]) as scene:
+            outcome = scene.play(request.param)
+    return Stopped(scene, outcome, at_the_trip)

@@ -1,0 +1,94 @@
+"""How the public API looks to the type checkers of its users. Checked, never run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from opentelemetry.sdk.trace import TracerProvider
+from typing_extensions import assert_type
+
+from otel_loopguard import (
+    UNKNOWN,
+    AbortRequest,
+    Decision,
+    LoopGuard,
+    LoopGuardError,
+    LoopGuardSpanProcessor,
+    Policy,
+    RunAborted,
+    RunReport,
+    Stats,
+    Step,
+    ToolCall,
+    Violation,
+    abort_of,
+    guarded_run,
+    read_policy,
+)
+
+
+def engine() -> None:
+    guard = LoopGuard(
+        Policy.none(), max_steps=20, max_duration_s=60, max_calls_per_tool={"search": 3}
+    )
+    guard.start(at=0.0)
+    decision = guard.check(Step(kind="tool", name="search", arguments={"q": "x"}))
+    assert_type(decision, Decision)
+    assert_type(decision.allowed, bool)
+    assert_type(decision.reason, "str | None")
+    assert_type(decision.details, Mapping[str, object])
+    assert_type(decision.violations, "tuple[Violation, ...]")
+    assert_type(guard.record(Step(kind="llm", tool_calls=(ToolCall(name="a"),))), Decision)
+    assert_type(guard.stats(), Stats)
+    assert_type(guard.end(), RunReport)
+    if not decision.allowed:
+        raise LoopGuardError(decision)
+
+
+def mistakes() -> None:
+    LoopGuard(max_stepps=5)  # type: ignore[call-arg]  # there is no such option
+    LoopGuard(max_steps="5")  # type: ignore[arg-type]  # options are numbers
+    Step("tool", "search")  # type: ignore[call-arg]  # fields are given by name
+    Step(kind="tools")  # type: ignore[arg-type]  # there is no such kind
+
+
+def policies() -> None:
+    assert_type(read_policy("loopguard.toml"), Policy)
+    assert_type(Policy.from_mapping({"limits": {"max_steps": 5}}), Policy)
+    assert_type(Policy.from_toml("mode = 'observe'", source="inline"), Policy)
+    Policy(mode="enforce", rules={"repeated_result": {"warn": 3, "abort": 5}}, max_steps=5)
+
+
+def hook(request: AbortRequest) -> None:
+    assert_type(request.violation, Violation)
+
+
+async def slow_hook(request: AbortRequest) -> None:
+    assert_type(request.report, RunReport)
+
+
+def processor(provider: TracerProvider) -> None:
+    provider.add_span_processor(
+        LoopGuardSpanProcessor(
+            Policy(max_llm_calls=5), mode="enforce", abort_hooks=(hook, slow_hook)
+        )
+    )
+
+
+async def boundaries() -> None:
+    with guarded_run() as run:
+        assert_type(run, guarded_run)
+    async with guarded_run("a-run"):
+        pass
+
+
+def caught(exception: BaseException) -> RunReport | None:
+    if isinstance(exception, RunAborted):
+        return exception.report
+    aborted = abort_of(exception)
+    assert_type(aborted, "RunAborted | None")
+    return aborted.report if aborted is not None else None
+
+
+def unknown() -> Step:
+    return Step(kind="tool", name="search", arguments=UNKNOWN)
