@@ -75,6 +75,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("command", nargs=argparse.REMAINDER, help="a program and its arguments")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--every-python", action="store_true", help="on each Python found")
+    which.add_argument("--older-pythons", action="store_true", help="on all but the newest found")
     which.add_argument("--oldest-python", action="store_true", help="not on the newest found")
     which.add_argument("--list", action="store_true", help="print the Pythons found")
     which.add_argument("--lock", action="store_true", help="resolve requirements/*.txt anew")
@@ -90,11 +91,17 @@ def main(arguments: Sequence[str]) -> int:
     elif options.name is None:
         parser.error("name an environment: " + ", ".join(sorted(ENVIRONMENTS)))
     else:
-        found = find_pythons()
-        oldest_or_newest = found[:1] if options.oldest_python else found[-1:]
-        pythons = found if options.every_python else oldest_or_newest
-        return max([use(options.name, python, options.command) for python in pythons])
+        pythons = chosen(find_pythons(), options)
+        return max([use(options.name, python, options.command) for python in pythons], default=0)
     return 0
+
+
+def chosen(found: Sequence[Python], options: argparse.Namespace) -> Sequence[Python]:
+    if options.every_python:
+        return found
+    if options.older_pythons:
+        return found[:-1]
+    return found[:1] if options.oldest_python else found[-1:]
 
 
 def use(name: str, python: Python, command: Sequence[str]) -> int:
