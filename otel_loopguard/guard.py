@@ -133,7 +133,7 @@ class LoopGuard:
     def stats(self) -> Stats:
         """Return the counts of the run so far."""
         now_s = self._latest()
-        run = self._run if self._run is not None else RunState(self.policy.settings, now_s)
+        run = self._run or RunState(self.policy.settings, now_s)
         return run.stats(now_s, self._failed_callbacks)
 
     def end(self, status: Status | None = None) -> RunReport:
@@ -141,20 +141,20 @@ class LoopGuard:
 
         `status` overrides how the run's last step says that it ended.
         """
-        now_s = self._latest()
-        run = self._run if self._run is not None else RunState(self.policy.settings, now_s)
+        report = self.report(status)
         self.reset()
-        return run.report(now_s, status)
+        return report
 
     def report(self, status: Status | None = None) -> RunReport:
         """Return the report of the run so far, without ending it."""
         now_s = self._latest()
-        run = self._run if self._run is not None else RunState(self.policy.settings, now_s)
+        run = self._run or RunState(self.policy.settings, now_s)
         return run.report(now_s, status)
 
     def reset(self) -> None:
         """Forget the run; the next check begins a fresh one."""
         self._run = self._held = None
+        self._failed_callbacks = 0
 
     def _begin_run(self, at_s: float) -> RunState:
         self.reset()
@@ -162,8 +162,9 @@ class LoopGuard:
         return self._run
 
     def _latest(self) -> float:
-        own = self._own_time and self._run is not None
-        return self._run.totals.last_s if own and self._run is not None else self._clock()
+        if self._run is not None and self._own_time:
+            return self._run.totals.last_s
+        return self._clock()
 
     def _tell(self, violations: tuple[Violation, ...]) -> None:
         if self._on_violation is None:

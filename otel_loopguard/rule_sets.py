@@ -76,7 +76,6 @@ class RuleSets:
         """Begin all that advances with results afresh."""
         for agent, rules in self._agents.items():
             self._agents[agent] = rules.without_results(self._settings)
-        self.newest = None
 
 
 def _made(settings: Settings, *, per_agent: bool) -> tuple[Detector, ...]:

@@ -39,7 +39,6 @@ class Periods:
         """Add a call; `restart` ends the periods so far, and so does a call that equals nothing."""
         if call is None:
             self._calls.clear()
-            self._recent.clear()
             self.matched = _NONE
             return
         recent = self._recent

@@ -57,7 +57,7 @@ class CyclicCalls:
         matched = self._periods.matched_with(call)
         if not matched:
             return None
-        same_in_a_row = matched.get(1, 0) + 1
+        same_in_a_row = matched.get(1, 0)
         rounds, period = max(
             (
                 (count // period + 1, period)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from typing import Any
 
 import pytest
 
@@ -176,4 +177,24 @@ def test_a_task_that_is_over_cannot_be_asked() -> None:
         return root.cancel(always, nothing)
 
     assert asyncio.run(both()) is False
-    assert asyncio.run(main()).cancel(always, nothing) is False, "its loop is closed"
+    assert asyncio.run(main()).cancel(always, nothing) is False
+
+
+def test_a_task_whose_loop_is_closed_cannot_be_asked() -> None:
+    found: list[RootTask] = []
+
+    async def forgotten() -> None:
+        found.append(noted())
+        await asyncio.sleep(60)
+
+    loop = asyncio.new_event_loop()
+    coroutine = forgotten()
+    task = loop.create_task(coroutine)
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+
+    assert not task.done()
+    assert found[0].cancel(always, nothing) is False
+    coroutine.close()
+    quiet: Any = task
+    quiet._log_destroy_pending = False

@@ -106,6 +106,8 @@ window_2, window_4 = limit(loop_pattern_window=2), limit(loop_pattern_window=4)
 window_6, window_7 = limit(loop_pattern_window=6), limit(loop_pattern_window=7)
 window_8, window_256 = limit(loop_pattern_window=8), limit(loop_pattern_window=256)
 result, call, cycle = rule(RESULT, 3, 5), rule(CALL, 4, 8), rule(CYCLE, 2, 3)
+b_once_result = result.with_limits(max_calls_per_tool={"b": 1})
+b_once_call = call.with_limits(max_calls_per_tool={"b": 1})
 default = Policy()
 
 TABLE: list[tuple[str, Policy, str, Found]] = [
@@ -223,6 +225,12 @@ TABLE: list[tuple[str, Policy, str, Found]] = [
     ("others' news does not count", result, "x/a:1 y/b:1 x/a:1 x/a:1", warn(RESULT, 4, 3, "post")),
     ("approved calls are exempt", result, "+a:1 +a:1 +a:1 +a:1 +a:1", []),
     ("and do not reset", result, "a:1 +b:1 a:1 +c:1 a:1", warn(RESULT, 5, 3, "post")),
+    (
+        "nothing is new about a refused call that ran",
+        b_once_result,
+        "b:1 a:1 a:1 b:2 a:1",
+        stop(CALLS, 4, 2) + warn(RESULT, 5, 3, "post"),
+    ),
     ("one batch, equal results", result, "<a <a <a >a:1 >a:1 >a:1", warn(RESULT, 3, 3, "post")),
     # repeated_call: equal calls whose results are unknown, since the last other success.
     ("3 results unknown", call, "aaa", []),
@@ -233,6 +241,25 @@ TABLE: list[tuple[str, Policy, str, Found]] = [
     ("nobody records, turns between", call, "- a * a . a * a", warn(CALL, 7, 4)),
     ("turns are recorded, calls are not", call, "* <a * <a * <a * <a", warn(CALL, 8, 4)),
     ("such calls in one batch", call, "* <a <a <a <a <a <a * <a", warn(CALL, 9, 7)),
+    ("calls in turn in one batch", call, "* <a <b <a <b * <b * <b", warn(CALL, 9, 4)),
+    (
+        "a refused call that ran",
+        b_once_call,
+        "b a a a b(2) a",
+        stop(CALLS, 5, 2) + warn(CALL, 6, 4),
+    ),
+    (
+        "a refused call that ran, nobody records",
+        b_once_call,
+        "- b a a a b(2) a",
+        stop(CALLS, 5, 2) + warn(CALL, 6, 4),
+    ),
+    (
+        "a refused call that ran, turns are recorded",
+        b_once_call,
+        "* <b <a <a <a <b(2) * <a",
+        stop(CALLS, 6, 2) + warn(CALL, 8, 4),
+    ),
     ("one batch whose results come", call, "* <a <a <a <a <a <a >a:1 >a:2 >a:3 a:4 a:5", []),
     ("the first result takes back", call, "<a <a <a >a:1 >a:2 >a:3 a:4 a:5", []),
     ("results known and equal", call, "a:1 a:1 a:1 a:1 a:1 a:1 a:1 a:1", []),
@@ -260,6 +287,7 @@ TABLE: list[tuple[str, Policy, str, Found]] = [
     ("2 rounds of 9", cycle, "abcdefghi" * 2, []),
     ("one call is no cycle", cycle, "aaaaaaaaaaaaaaaaaa", []),
     ("two different ones in three are", cycle, "aabaab", warn(CYCLE, 6, 2)),
+    ("rounds after many calls", cycle, "abcdefghijklmnopqropqr", warn(CYCLE, 22, 2)),
     ("rounds in the middle of a run", cycle, "xyabab", warn(CYCLE, 6, 2)),
     ("2 rounds, turns between", cycle, "a * b * a . b", warn(CYCLE, 7, 2)),
     ("2 rounds, equal results", cycle, "a:1 b:1 a:1 b:1", warn(CYCLE, 4, 2, "post")),

@@ -201,14 +201,21 @@ def test_a_coroutine_runs_on_the_loop_of_the_run_from_another_thread() -> None:
 
 
 def test_a_coroutine_that_hangs_on_the_loop_of_the_run_is_timed_there() -> None:
+    cancelled: list[int] = []
+
     async def hanging(_request: AbortRequest) -> None:
-        await asyncio.sleep(PATIENT_S)
+        try:
+            await asyncio.sleep(PATIENT_S)
+        finally:
+            cancelled.append(1)
 
     async def run() -> None:
         outcomes = told(hanging, timeout_s=QUICK_S, loop=asyncio.get_running_loop())
         assert outcomes == [], "nothing is known yet, and nothing waits"
         await first_of(outcomes)
         assert outcomes[0].result == "timeout"
+        await asyncio.sleep(0)
+        assert cancelled == [1]
 
     asyncio.run(run())
     wait_until(lambda: not hook_threads())
