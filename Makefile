@@ -26,7 +26,7 @@ test-frameworks:
 	@$(MAKE) --no-print-directory --jobs=3 $(synchronised) $(frameworks:%=test-framework-%)
 
 $(frameworks:%=test-framework-%): test-framework-%:
-	$(in) $* pytest tests/frameworks/test_$(subst -,_,$*).py
+	$(in) $* pytest tests/frameworks/test_$(firstword $(subst -, ,$*))*.py
 
 test-system:
 	$(in) test pytest tests/system

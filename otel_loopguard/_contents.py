@@ -2,15 +2,15 @@
 
 A class that says how it is pickled is read that way (numpy arrays, exceptions, dates), any other by
 its `__dict__` and slots (dataclasses, pydantic models, attrs classes), and an object that shows
-nothing so by its `repr`, where its class defines one, without the addresses in it. Properties,
-`__getattr__`, `__eq__` and `__hash__` never run. Types of the standard library are known by name,
-so that none has to be imported.
+nothing so by its `repr`, where its class defines one. What only an address tells from its like
+cannot be read. Properties, `__getattr__`, `__eq__` and `__hash__` never run. Types of the standard
+library are known by name, so that none has to be imported.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from typing import Any, Final, cast
@@ -20,6 +20,10 @@ _NO_STATE: Final = frozenset(
     {"__dict__", "__weakref__", "__pydantic_fields_set__", "__fields_set__"}
 )
 """Slots that are not part of the value; pydantic's hold which fields the caller named."""
+
+
+class UnreadableError(Exception):
+    """An object that only its address tells from others of its type."""
 
 
 def contents(value: object) -> tuple[str, object]:
@@ -43,7 +47,12 @@ def _reader_of(kind: Any) -> tuple[str, Callable[[Any], object]]:
 
 def _shown(value: object) -> object:
     kind = type(value)
-    return _pickled(value, kind) or _state(value, kind) or _own_repr(value, kind)
+    return (
+        _pickled(value, kind)
+        or _state(value, kind)
+        or _stated(value, kind)
+        or _own_repr(value, kind)
+    )
 
 
 def _name(kind: type) -> str:
@@ -80,15 +89,19 @@ def _pickled(value: object, kind: Any) -> object:
     if kind.__reduce_ex__ is object.__reduce_ex__ and kind.__reduce__ is object.__reduce__:
         return None
     try:
-        parts: str | tuple[object, ...] = kind.__reduce_ex__(value, 4)
+        parts: Iterable[object] = kind.__reduce_ex__(value, 4)  # of a name, its letters
     except Exception:  # noqa: BLE001 - foreign code: this object has no pickled form
         return None
-    if isinstance(parts, str):
-        return parts
     return [
         list(cast("Iterator[object]", part)) if issubclass(type(part), Iterator) else part
         for part in parts
     ]
+
+
+def _stated(value: object, kind: Any) -> object:
+    """Return what a class says is its state, if it has a say in it."""
+    say = getattr(kind, "__getstate__", None)
+    return None if say is None or say is getattr(object, "__getstate__", None) else say(value)
 
 
 def _state(value: object, kind: type) -> dict[str, object]:
@@ -119,6 +132,17 @@ def _layout(kind: type) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _own_repr(value: object, kind: Any) -> str | None:
+    """Return what the class itself writes of the object; `None` if it is known to hold nothing.
+
+    Raises:
+        UnreadableError: if there is nothing but its address to tell it by.
+
+    """
     if kind.__repr__ is object.__repr__:
-        return None
-    return _ADDRESS.sub("0x", kind.__repr__(value))
+        if hasattr(value, "__dict__") or "__slots__" in vars(kind):
+            return None
+        raise UnreadableError
+    shown = kind.__repr__(value)
+    if _ADDRESS.search(shown):
+        raise UnreadableError
+    return cast("str", shown)

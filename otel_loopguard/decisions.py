@@ -133,6 +133,10 @@ class LoopGuardError(Exception):
     """A refused step, for loops that prefer an exception to a decision."""
 
     def __init__(self, decision: Decision) -> None:
+        super().__init__(decision)
         self.decision = decision
-        refusal = decision.refusal
-        super().__init__("the step was allowed" if refusal is None else refusal.message)
+
+    def __str__(self) -> str:
+        """Say which rule refuses the step, on what evidence."""
+        refusal = self.decision.refusal
+        return "the step was allowed" if refusal is None else refusal.message

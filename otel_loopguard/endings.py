@@ -19,9 +19,33 @@ Status: TypeAlias = Literal[
     "aborted",
 ]
 
-_FINISHED = frozenset(("stop", "end_turn", "stop_sequence", "completed", "complete", "end", "eos"))
-_TRUNCATED = frozenset(("length", "max_tokens", "max_output_tokens", "incomplete", "model_length"))
-_FILTERED = frozenset(("content_filter", "content-filter", "safety", "refusal", "blocklist"))
+_FINISHED = frozenset(
+    ("stop", "end_turn", "stop_sequence", "completed", "complete", "end", "eos", "eos_token")
+)
+_TRUNCATED = frozenset(
+    (
+        "length",
+        "max_tokens",
+        "max_output_tokens",
+        "incomplete",
+        "model_length",
+        "model_context_window_exceeded",
+    )
+)
+_FILTERED = frozenset(
+    (
+        "content_filter",
+        "content-filter",
+        "content_filtered",
+        "safety",
+        "refusal",
+        "blocklist",
+        "prohibited_content",
+        "recitation",
+        "spii",
+        "guardrail_intervened",
+    )
+)
 _TOOLS = frozenset(("tool_calls", "tool_call", "tool_use", "tool-calls", "function_call"))
 
 
@@ -36,7 +60,8 @@ def ending_of(step: Step) -> Status:
         return "tool_error" if step.kind == "tool" and step.error is not None else "running"
     if step.error is not None:
         return "provider_error"
-    reasons = {reason.lower() for reason in step.finish_reasons}
+    # Some write the name of an enumeration's member: `FinishReason.STOP`.
+    reasons = {reason.rpartition(".")[2].lower() for reason in step.finish_reasons}
     if reasons & _TRUNCATED:
         return "truncated"
     if reasons & _FILTERED:

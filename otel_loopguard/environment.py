@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from otel_loopguard.policy import Mode, Policy, PolicyError, mode_of
+from otel_loopguard.options import mode_of
+from otel_loopguard.policy import Mode, Policy, PolicyError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +25,8 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        message = f"{os.fspath(path)}: expected a readable policy file, but {error}"
+        why = getattr(error, "strerror", None) or error
+        message = f"{os.fspath(path)}: the policy file cannot be read: {why}"
         raise PolicyError(message) from None
     return Policy.from_toml(text, source=os.fspath(path))
 
@@ -44,10 +46,10 @@ def resolve_mode(
         PolicyError: for anything but `observe` and `enforce`.
 
     """
-    in_environment = (os.environ if variables is None else variables).get(MODE_VARIABLE) or None
+    in_environment = (os.environ if variables is None else variables).get(MODE_VARIABLE, "")
     return (
         mode_of(in_code, "mode")
-        or mode_of(in_environment, MODE_VARIABLE)
+        or mode_of(in_environment.strip().lower() or None, MODE_VARIABLE)
         or policy.mode
         or ("enforce" if can_stop else "observe")
     )

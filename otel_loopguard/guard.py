@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from otel_loopguard.decisions import Decision, RunReport, Stats, Violation
-from otel_loopguard.endings import Status
-from otel_loopguard.policy import LimitOptions, Policy
+from otel_loopguard.endings import Status, finished
+from otel_loopguard.policy import LimitOptions, Policy, PolicyError
 from otel_loopguard.run_state import RunState
 from otel_loopguard.steps import Step
 
@@ -47,7 +47,11 @@ class LoopGuard:
         on_violation: Callable[[Violation], object] | None = None,
         **limits: Unpack[LimitOptions],
     ) -> None:
-        base = policy if policy is not None else Policy()
+        base = Policy.checked(policy)
+        callback: object = on_violation
+        if callback is not None and not callable(callback):
+            message = f"on_violation: expected a callable or None, got {callback!r}"
+            raise PolicyError(message)
         self.policy = base.with_limits(**limits) if limits else base
         self._clock = clock
         self._on_violation = on_violation
@@ -78,7 +82,7 @@ class LoopGuard:
         )
 
     def check(self, step: Step, *, commit: bool = False, ahead: int = 0) -> Decision:
-        """Say whether the step may happen, and count it if so. Never raises.
+        """Say whether the step may happen, and count it if so. Never raises for a valid `Step`.
 
         A refused step leaves the run as if nobody had asked. With `commit=True` it is counted all
         the same: for steps that nobody can prevent. `ahead` is that of `preview`.
@@ -114,19 +118,19 @@ class LoopGuard:
         opened = run.find_open(step)
         if opened is None:
             began_s = run.totals.last_s if step.started_s is None else step.started_s
-            begun = run.begin(step, began_s, phase="post")
+            begun = run.begin(step, began_s, phase="post", forgiven=finished(step))
             refusal, news = refusal or begun.refusal, begun.news
             opened = run.commit(begun, refused=refusal is not None)
             run.note(news)
         found, more = run.finish(opened, step, now_s)
         run.note(more)
         self._own_time = given_s is not None
-        self._held = refusal or found
+        self._held = held = refusal or found
         self._tell((*news, *more))
         return Decision(
-            allowed=self._held is None,
+            allowed=held is None,
             step_count=run.totals.steps,
-            refusal=self._held,
+            refusal=held,
             violations=(*news, *more),
         )
 

@@ -74,13 +74,13 @@ class OpenSteps:
         kind, name and arguments, else the oldest of the same kind and name if arguments are
         unknown.
         """
-        for key in (step.span, step.call_id):
-            if key is not None and key in self._by_id:
-                return self._by_id[key]
+        named = self._named_like(step)
+        if named is not None:
+            return named
         alike = [o for o in chain(self._nameless, self._named) if _may_complete(o, step)]
         if not alike or step.arguments is UNKNOWN:
             return alike[0] if alike else None
-        if len(alike) == 1 and self._same_arguments(alike[0], step):
+        if self._same_arguments(alike[0], step):
             return alike[0]
         value = fingerprint(step.arguments)
         for opened in alike:
@@ -90,6 +90,14 @@ class OpenSteps:
             if self._same_arguments(opened, step):
                 return opened
         return next((o for o in alike if self._has_no_arguments(o)), None)
+
+    def _named_like(self, step: Step) -> OpenStep | None:
+        if step.span is not None and step.span in self._by_id:
+            return self._by_id[step.span]
+        opened = None if step.call_id is None else self._by_id.get(step.call_id)
+        # Some servers give every call the same id.
+        same = opened is not None and (opened.kind, opened.name) == (step.kind, step.name)
+        return opened if same else None
 
     def call_ids(self) -> tuple[str, ...]:
         """Return the call ids that wait for a result, oldest first."""

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 import msgspec
 
-from otel_loopguard.detectors import DEFAULT_RULES, DETECTORS, Limits, Settings, Thresholds
+from otel_loopguard.detectors import DEFAULT_RULES, DETECTORS, Limits, Settings
+from otel_loopguard.options import (
+    LIMIT_OF_RULE,
+    Mode,
+    PolicyError,
+    limit_of,
+    mode_of,
+    refuse_unknown,
+    table_of,
+    thresholds_of,
+    wrong,
+)
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -19,17 +29,13 @@ else:
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-Mode: TypeAlias = Literal["observe", "enforce"]
-"""`observe` reports, `enforce` stops runs as well."""
+__all__ = ["LimitOptions", "Mode", "Policy", "PolicyError"]
 
 _SECTIONS = ("mode", "limits", "rules")
-_RULE_OPTIONS = ("enabled", "warn", "abort")
-_SHORTEST_WINDOW = 2
-_LONGEST_WINDOW = 256
-
-
-class PolicyError(ValueError):
-    """A policy that cannot be followed; the text names path, value and expectation."""
+_UNDER_LIMITS = dict.fromkeys(Limits.__struct_fields__, "write it under [limits]")
+_IS_A_LIMIT = {
+    rule: f"that rule is a limit: set limits.{option}" for rule, option in LIMIT_OF_RULE.items()
+}
 
 
 class LimitOptions(TypedDict, total=False):
@@ -74,7 +80,7 @@ class Policy:
         rules: Mapping[str, object] | None = None,
         **limits: Unpack[LimitOptions],
     ) -> None:
-        made = _override(_DEFAULT, mode, _table(rules, "rules"), limits, limits_path="")
+        made = _override(_DEFAULT, mode, table_of(rules, "rules"), limits, limits_path="")
         self._mode, self._settings = made
 
     @property
@@ -86,6 +92,25 @@ class Policy:
     def settings(self) -> Settings:
         """The limits, and the thresholds of each rule in force."""
         return self._settings
+
+    @classmethod
+    def checked(cls, policy: object) -> Policy:
+        """Return `policy`, the default one for `None`.
+
+        Raises:
+            PolicyError: if it is no policy; says how to make one of a file or a mapping.
+
+        """
+        if policy is None:
+            return cls()
+        if isinstance(policy, cls):
+            return policy
+        kind, remedy = type(policy), ""
+        if issubclass(kind, str):
+            remedy = f"; read a file with read_policy({policy!r})"
+        elif issubclass(kind, Mapping):
+            remedy = "; make one with Policy.from_mapping(...)"
+        raise wrong("policy", f"a Policy or None{remedy}", policy)
 
     @classmethod
     def none(cls) -> Policy:
@@ -100,14 +125,14 @@ class Policy:
             PolicyError: names the path of what is wrong, such as `limits.max_steps`.
 
         """
-        table = _table(mapping, "policy")
-        _known(table, _SECTIONS, "")
-        start = base if base is not None else cls()
+        table = table_of(mapping, "policy")
+        refuse_unknown(table, _SECTIONS, "", _UNDER_LIMITS)
+        start = cls.checked(base)
         mode, settings = _override(
             (start.mode, start.settings),
             table.get("mode"),
-            _table(table.get("rules"), "rules"),
-            _table(table.get("limits"), "limits"),
+            table_of(table.get("rules"), "rules"),
+            table_of(table.get("limits"), "limits"),
             limits_path="limits.",
         )
         return cls._of(mode, settings)
@@ -158,22 +183,6 @@ class Policy:
         return f"Policy(mode={self.mode!r}, limits={limits!r}, rules={dict(rules)!r})"
 
 
-def mode_of(value: object, path: str) -> Mode | None:
-    """Return the mode that a value names; `None` for `None`.
-
-    Raises:
-        PolicyError: for anything else; `path` is what it calls the value.
-
-    """
-    if value is None:
-        return None
-    if value == "observe":
-        return "observe"
-    if value == "enforce":
-        return "enforce"
-    raise _wrong(path, "'observe' or 'enforce'", value)
-
-
 _Made: TypeAlias = "tuple[Mode | None, Settings]"
 _DEFAULT: _Made = (None, Settings(Limits(), DEFAULT_RULES))
 
@@ -187,14 +196,14 @@ def _override(
     limits_path: str,
 ) -> _Made:
     start_mode, settings = start
-    _known(limits, Limits.__struct_fields__, limits_path)
-    _known(rules, DEFAULT_RULES, "rules.")
+    refuse_unknown(limits, Limits.__struct_fields__, limits_path)
+    refuse_unknown(rules, DEFAULT_RULES, "rules.", _IS_A_LIMIT)
     new_limits = {
-        name: _limit(name, value, f"{limits_path}{name}") for name, value in limits.items()
+        name: limit_of(name, value, f"{limits_path}{name}") for name, value in limits.items()
     }
     new_rules = dict(settings.rules)
     for name, value in rules.items():
-        thresholds = _thresholds(name, value, settings.rules.get(name))
+        thresholds = thresholds_of(name, value, settings.rules.get(name))
         if thresholds is None:
             new_rules.pop(name, None)
         else:
@@ -203,92 +212,3 @@ def _override(
         mode_of(mode, "mode") or start_mode,
         Settings(msgspec.structs.replace(settings.limits, **new_limits), new_rules),
     )
-
-
-def _thresholds(name: str, value: object, current: Thresholds | None) -> Thresholds | None:
-    path = f"rules.{name}"
-    if value is False:
-        return None
-    table: Mapping[str, object] = {} if value is True else _table(value, path)
-    _known(table, _RULE_OPTIONS, f"{path}.")
-    enabled = table.get("enabled", True)
-    if not isinstance(enabled, bool):
-        raise _wrong(f"{path}.enabled", "true or false", enabled)
-    if not enabled:
-        return None
-    start = current or DEFAULT_RULES[name]
-    warn, abort = (
-        _occurrence(table[level], f"{path}.{level}") if level in table else getattr(start, level)
-        for level in ("warn", "abort")
-    )
-    return Thresholds(warn=warn, abort=abort)
-
-
-def _limit(name: str, value: object, path: str) -> object:
-    if name == "compare_arguments":
-        if not isinstance(value, bool):
-            raise _wrong(path, "true or false", value)
-        return value
-    if name == "max_calls_per_tool":
-        return {
-            tool: limit
-            for tool, number in _table(value, path).items()
-            if (limit := _occurrence(number, f"{path}.{tool}")) is not None
-        }
-    if name == "max_duration_s":
-        return _seconds(value, path)
-    number = _occurrence(value, path)
-    if (
-        name == "loop_pattern_window"
-        and number is not None
-        and not _SHORTEST_WINDOW <= number <= _LONGEST_WINDOW
-    ):
-        expected = f"a whole number from {_SHORTEST_WINDOW} to {_LONGEST_WINDOW}"
-        raise _wrong(path, f"{expected} (0 or nothing switches it off)", value)
-    return number
-
-
-def _occurrence(value: object, path: str) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise _wrong(path, "a whole number of at least 1 (0 or None switches it off)", value)
-    return value or None
-
-
-def _seconds(value: object, path: str) -> float | None:
-    if value is None:
-        return None
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float))
-        or not 0 <= value <= sys.float_info.max
-    ):
-        raise _wrong(path, "a number of seconds above 0 (0 or None switches it off)", value)
-    return float(value) or None
-
-
-def _table(value: object, path: str) -> Mapping[str, object]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise _wrong(path, "a table of names and values", value)
-    table = cast("Mapping[object, object]", value)
-    for key in table:
-        if not isinstance(key, str):
-            raise _wrong(path, "names as keys", key)
-    return cast("Mapping[str, object]", table)
-
-
-def _known(mapping: Mapping[str, object], names: Iterable[str], path: str) -> None:
-    allowed = tuple(names)
-    for name in mapping:
-        if name not in allowed:
-            near = difflib.get_close_matches(str(name), allowed, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(allowed)}"
-            message = f"{path}{name}: there is no such option; {hint}"
-            raise PolicyError(message)
-
-
-def _wrong(path: str, expected: str, value: object) -> PolicyError:
-    return PolicyError(f"{path}: expected {expected}, got {value!r}")

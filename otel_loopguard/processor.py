@@ -16,6 +16,7 @@ from opentelemetry.trace import StatusCode
 from otel_loopguard import semconv
 from otel_loopguard.abort.aborted import RunAborted
 from otel_loopguard.abort.cancel_task import RootTask
+from otel_loopguard.abort.hooks import checked as checked_hooks
 from otel_loopguard.abort.ladder import BUILT_IN, BuiltIn, Ladder
 from otel_loopguard.abort.model_gate import guard_requests, leave_requests
 from otel_loopguard.admission import Admission
@@ -77,8 +78,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
         log_events: bool = True,
         hook_timeout_s: float = 2.0,
     ) -> None:
-        self.policy = policy if policy is not None else Policy()
-        hooks = tuple(abort_hooks)
+        self.policy = Policy.checked(policy)
+        hooks = checked_hooks(abort_hooks, hook_timeout_s)
         can_stop = bool(hooks) or abort is not None
         self.mode: Mode = resolve_mode(mode, self.policy, can_stop=can_stop)
         self._enforces = self.mode == "enforce"
@@ -140,14 +141,16 @@ class LoopGuardSpanProcessor(SpanProcessor):
             admission = Admission(self._tracker, span_id)
             if admission.verdict is not None:
                 self._act(admission.verdict)
-            if admission.run is None or not admission.refusals:
-                return admission
-            self._ladder.refused(admission.run, admission.refusals)
-            aborted = RunAborted(admission.run.report())
         except Exception as error:  # noqa: BLE001 -- a fault of ours never blocks a request
             self._fault(error)
             return None
-        raise aborted
+        if admission.run is None or not admission.refusals:
+            return admission
+        try:
+            self._ladder.refused(admission.run, admission.refusals)
+        except Exception as error:  # noqa: BLE001 -- nor does it let one of a refused run pass
+            self._fault(error)
+        raise RunAborted(admission.run.report())
 
     def shutdown(self) -> None:
         """Stop watching, and let every request pass again."""
@@ -176,7 +179,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
             self._telemetry.violation(
                 violation, run.id, run.agent, verdict.spans(), sampled=verdict.is_sampled
             )
-        if verdict.tripped or verdict.is_last_turn:
+        goes_on = run.trip is not None and verdict.step is not None
+        if verdict.tripped or verdict.is_last_turn or goes_on:
             self._describe(run)
 
     def _stop(self, verdict: Verdict) -> None:
@@ -258,9 +262,8 @@ def _copied(attributes: Mapping[str, object] | None) -> Mapping[str, object]:
 
 
 def _built_in(names: Iterable[BuiltIn]) -> frozenset[BuiltIn]:
-    chosen = frozenset(names)
-    for name in chosen:
-        if name not in BUILT_IN:
-            message = f"abort: expected some of {', '.join(BUILT_IN)}, got {name!r}"
-            raise PolicyError(message)
-    return chosen
+    chosen: tuple[object, ...] = (names,) if isinstance(names, str) else tuple(names)
+    if isinstance(names, str) or any(name not in BUILT_IN for name in chosen):
+        message = f"abort: expected a tuple of {' and '.join(map(repr, BUILT_IN))}, got {names!r}"
+        raise PolicyError(message)
+    return frozenset(names)

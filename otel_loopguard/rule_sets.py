@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from otel_loopguard.detectors import DETECTORS, Detector, Settings
 from otel_loopguard.steps import StepKind
 
-AGENTS = 8
+AGENTS = 32
 """Agents of one run that have counters of their own at a time; the least recent goes first."""
 
 KINDS: tuple[StepKind, ...] = ("llm", "tool", "agent", "custom")

@@ -71,7 +71,15 @@ class RunState:
         self._forgotten = 0
         self._reported: dict[tuple[str, str], Violation] = {}
 
-    def begin(self, step: Step, now_s: float, *, ahead: int = 0, phase: Phase = "pre") -> Begun:
+    def begin(
+        self,
+        step: Step,
+        now_s: float,
+        *,
+        ahead: int = 0,
+        phase: Phase = "pre",
+        forgiven: bool = False,
+    ) -> Begun:
         """Ask the rules about a step before it happens. Changes nothing."""
         kind, name, agent, call = step.kind, step.name, step.agent, None
         if kind == "tool" and not step.approved:
@@ -85,7 +93,7 @@ class RunState:
         facts = Facts(kind, name, elapsed_s, call, novel=novel, ahead=ahead)
         number = self.totals.steps + 1 if kind in COUNTED else self.totals.steps
         asked = rules.early_blind if call is None else rules.early
-        refusal, news = self._ask(asked, facts, number, phase, agent, step.span)
+        refusal, news = self._ask(asked, facts, number, phase, agent, step.span, forgiven=forgiven)
         return Begun(step, facts, rules, number, now_s, refusal, news)
 
     def commit(self, begun: Begun, *, refused: bool) -> OpenStep:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -45,11 +46,13 @@ class Slot:
     Emptying it when a run ends therefore reaches every copy of the context.
     """
 
-    __slots__ = ("explicit_id", "runs", "span_id", "task")
+    __slots__ = ("explicit_id", "lock", "runs", "span_id", "task")
 
     def __init__(self, explicit_id: str | None = None) -> None:
         self.explicit_id = explicit_id
         """The id of the `guarded_run` that made the slot; `None` once that is over."""
+        self.lock = threading.RLock()
+        """Held while a run is put into the slot of a `guarded_run`, and while that is left."""
         self.span_id = 0
         """The span that was current when the `guarded_run` began; 0 if there was none."""
         self.runs: dict[RunCloser, Run] = {}
@@ -75,6 +78,7 @@ class Run:
         "escaped",
         "final",
         "guard",
+        "heard",
         "id",
         "kind",
         "open_calls",
@@ -83,8 +87,8 @@ class Run:
         "refused_requests",
         "root",
         "slot",
+        "started_over",
         "steps_after_trip",
-        "stopped",
         "top",
         "trip",
         "tripped_s",
@@ -107,8 +111,8 @@ class Run:
         """The first violation whose action is abort."""
         self.tripped_s = 0.0
         """When it tripped, in seconds of the monotonic clock."""
-        self.stopped = False
-        """A stop was delivered: the run does not end by itself."""
+        self.heard = False
+        """An abort hook was called, and came back."""
         self.attempts = 0
         """How often abort hooks have been asked."""
         self.outcomes: set[tuple[str, str]] = set()
@@ -116,6 +120,7 @@ class Run:
         self.unheard: tuple[object, ...] = ()
         """Abort hooks that failed, to be asked again while steps still start."""
         self.steps_after_trip = 0
+        self.started_over = False
         self.escaped = False
         """A model call ran although it was refused: its client is not one that the gate knows."""
         self.refused_requests = 0
@@ -131,6 +136,26 @@ class Run:
         self.ended = False
         self.final: RunReport | None = None
         """What became of the run, once it has ended."""
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether nobody can end the run any more: its span was never ended, and is gone."""
+        root = self.root
+        return root is not None and root.is_lost
+
+    @property
+    def is_stopped_by_us(self) -> bool:
+        """Whether a built-in stop has reached the run."""
+        return any(result == "ok" for _, result in self.outcomes)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the run does not end by itself.
+
+        What a hook did nobody knows: it may have told somebody, no more. It counts as a stop if
+        nothing has started since.
+        """
+        return self.is_stopped_by_us or (self.heard and not self.steps_after_trip)
 
     @property
     def ahead(self) -> int:
@@ -154,15 +179,19 @@ class Run:
     def starts_over_at(self, node: Node) -> bool:
         """Say whether a span is the next run of a framework that left this one's span open.
 
-        Some do when a run of theirs is refused.
+        Some do when a run of theirs is refused. It happens once: the run after that hangs below the
+        next span that was left open.
         """
         root = self.root
-        return (
+        starts = (
             self.refused_requests > 0
+            and not self.started_over
             and root is not None
             and node.parent is root
             and node.name == root.name
         )
+        self.started_over = self.started_over or starts
+        return starts
 
     def keep_open(self, node: Node) -> None:
         """Remember a model call's span while it is open."""
@@ -172,10 +201,16 @@ class Run:
 
     def report(self) -> RunReport:
         """Return what has become of the run so far; `aborted` if a stop reached it unfinished."""
-        report = self.guard.report() if self.final is None else self.final
-        if self.stopped and report.status != "complete":
-            return msgspec.structs.replace(report, status="aborted")
-        return report
+        report, unseen = (
+            (self.guard.report(), self.unseen) if self.final is None else (self.final, 0)
+        )
+        stopped = self.stopped and report.status != "complete"
+        return msgspec.structs.replace(
+            report,
+            status="aborted" if stopped else report.status,
+            steps=report.steps + unseen,
+            model_calls=report.model_calls + unseen,
+        )
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -208,10 +243,11 @@ class Verdict(msgspec.Struct, frozen=True):
     def spans(self) -> list[object]:
         """Return the open spans of this process on which the verdict may be written.
 
-        Those above the one in question come first, nearest first, then the run's topmost one, which
-        need not be above it; itself comes last.
+        Those above the offending one come first, nearest first, then the run's topmost one, which
+        need not be above it; itself comes last. A refused request has no span of its own.
         """
-        above = [] if self.node is None else list(self.node.upwards())[1:]
-        nodes = [*above, self.run.top, self.node]
-        spans = [node.live for node in nodes if node is not None]
-        return [span for span in spans if span is not None]
+        nodes = [] if self.node is None else list(self.node.upwards())
+        top = [] if self.run.top is None else [self.run.top]
+        own = 0 if self.step is None else 1
+        ordered = (*nodes[own:], *top, *nodes[:own])
+        return [node.live for node in ordered if node.live is not None]

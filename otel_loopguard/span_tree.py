@@ -37,14 +37,19 @@ class Node:
         "refused",
         "run",
         "span_id",
+        "stands_in",
         "step_name",
         "trace_id",
     )
 
-    def __init__(self, record: SpanRecord, parent: Node | None, live: object) -> None:
+    def __init__(
+        self, record: SpanRecord, parent: Node | None, live: object, *, stands_in: bool = False
+    ) -> None:
         self.trace_id = record.trace_id
         self.span_id = record.span_id
         self.name = record.name
+        self.stands_in = stands_in
+        """For a span that was not seen to start: only its children were."""
         self.parent = parent
         # Weak, because a span that nobody ends is never told of again, and may hold much.
         self._live = None if live is None else ref(live)
@@ -70,6 +75,11 @@ class Node:
         """The span itself, while it is open in this process and somebody can still end it."""
         return None if self._live is None else self._live()
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the span is open, and nobody is left who could end it."""
+        return self.is_open and self._live is not None and self._live() is None
+
     def forget_live(self) -> None:
         """Let go of the span itself: it has ended, or is forgotten."""
         self._live = None
@@ -91,11 +101,10 @@ class Node:
         A framework's span around a provider's shows one model call twice; a tool's span around a
         protocol's of the same tool shows one tool call twice.
         """
-        above = self.parent
-        while above is not None and above.kind != "agent":
-            if above.is_open and above.kind == step.kind and step.kind in ("llm", "tool"):
-                return step.kind == "llm" or above.step_name == step.name
-            above = above.parent
+        for above in () if self.parent is None else self.parent.upwards():
+            if above.kind is not None and above.is_open:
+                same = above.kind == step.kind and step.kind in ("llm", "tool")
+                return same and (step.kind == "llm" or above.step_name == step.name)
         return False
 
     def local_root(self) -> Node:
@@ -125,13 +134,10 @@ class SpanTree:
         return self._nodes.get(span_id)
 
     def enter(self, record: SpanRecord, live: object = None) -> Node:
-        """Hang a span below its parent, if that is known and of this process."""
-        above = None
-        if record.parent_id is not None and not record.parent_is_remote:
-            above = self._nodes.get(record.parent_id)
-        node = Node(record, above, live)
+        """Hang a span below its parent, if that is of this process."""
+        node = Node(record, self._above(record), live)
         self._nodes[record.span_id] = node
-        if len(self._nodes) > SPANS:
+        while len(self._nodes) > SPANS:
             self._evict(next(iter(self._nodes.values())))
         return node
 
@@ -139,6 +145,25 @@ class SpanTree:
         """Mark a span as ended and keep it for a while."""
         node.is_open = False
         node.forget_live()
+        self._keep_a_while(node)
+
+    def _above(self, record: SpanRecord) -> Node | None:
+        """Return the parent's node.
+
+        If the parent was not seen to start, a node stands in for it, to hold its children together.
+        A span that has ended already has none to come.
+        """
+        if record.parent_id in (None, record.span_id) or record.parent_is_remote:
+            return None
+        known = self._nodes.get(record.parent_id)
+        if known is not None or record.ended_ns is not None:
+            return known
+        unseen = SpanRecord(name="", trace_id=record.trace_id, span_id=record.parent_id)
+        node = self._nodes[record.parent_id] = Node(unseen, None, None, stands_in=True)
+        self._keep_a_while(node)
+        return node
+
+    def _keep_a_while(self, node: Node) -> None:
         self._ended.append(node)
         if len(self._ended) > ENDED:
             self._forget(self._ended.popleft())

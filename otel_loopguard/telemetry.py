@@ -130,16 +130,24 @@ class Telemetry:
             )
 
     def describe(self, span: object, run_id: str, report: RunReport) -> None:
-        """Write what is known about the run on its topmost span, while that still records."""
+        """Write what is known about the run on its topmost span, while that still records.
+
+        Runs may share that span: what it says of one that tripped is not overwritten by another.
+        """
         if not isinstance(span, Span) or not span.is_recording():
             return
-        trip = report.trip
-        span.set_attribute(semconv.RUN_ID, run_id)
-        span.set_attribute(semconv.RUN_STATUS, report.status)
-        span.set_attribute(semconv.RUN_STEPS, report.steps)
-        span.set_attribute(semconv.TRIPPED, trip is not None)
-        if trip is not None:
-            span.set_attribute(semconv.RULE, trip.rule)
+        written: Mapping[str, AttributeValue] = getattr(span, "attributes", None) or {}
+        if written.get(semconv.TRIPPED) and written.get(semconv.RUN_ID) != run_id:
+            return
+        attributes: dict[str, AttributeValue] = {
+            semconv.RUN_ID: run_id,
+            semconv.RUN_STATUS: report.status,
+            semconv.RUN_STEPS: report.steps,
+            semconv.TRIPPED: report.trip is not None,
+        }
+        if report.trip is not None:
+            attributes[semconv.RULE] = report.trip.rule
+        span.set_attributes(attributes)
 
     def abort(self, hook: str, result: str, seconds: float) -> None:
         """Count what became of stopping a run, and how long after the trip."""

@@ -6,29 +6,28 @@ and abort are the processor's.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from weakref import WeakSet
 
 import msgspec
 
 from otel_loopguard.decisions import Decision, RunReport
 from otel_loopguard.detectors import COUNTED
 from otel_loopguard.dialects import read_step
+from otel_loopguard.forks import renew_in_children
 from otel_loopguard.policy import Policy
 from otel_loopguard.runs import CURRENT, Run, RunKind, Slot, Verdict
 from otel_loopguard.span_tree import Node, SpanTree
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step, StepKind
 
+IDLE_S = 300.0
+"""Seconds after which a run ends whose topmost span was never seen, if nothing happens in it."""
+
 RUNS = 4_096
 """Runs known at a time; past that the oldest is ended."""
-
-
-_LIVE: WeakSet[RunTracker] = WeakSet()
 
 
 class RunTracker:
@@ -60,8 +59,9 @@ class RunTracker:
         self._prevented_kinds = prevented_kinds
         self._on_closed = on_closed
         self._runs: OrderedDict[int, Run] = OrderedDict()
-        if live:
-            _LIVE.add(self)
+        self._rootless: OrderedDict[Run, float] = OrderedDict()
+        """Runs that perhaps no span will end, and when each was last seen, least recent first."""
+        renew_in_children(self, "lock")
 
     def started(self, record: SpanRecord, live: object = None) -> Verdict | None:
         """Take in a span that starts; `live` is the span itself."""
@@ -104,6 +104,9 @@ class RunTracker:
             run = Run(run_id, kind, self.policy, slot)
             run.guard.start(at_s)
             run.root = run.top = root
+            self._end_idle()
+            if root is not None and root.stands_in:
+                self._rootless[run] = time.monotonic()
             slot.runs[self] = run
             self._runs[id(run)] = run
             if len(self._runs) > RUNS:
@@ -114,6 +117,8 @@ class RunTracker:
     def close(self, run: Run) -> RunReport:
         """End a run that no span ends, and return what became of it."""
         with self.lock:
+            if run.final is not None:
+                return run.final
             report = self._end(run)
         if self._on_closed is not None:
             self._on_closed(run, report)
@@ -122,12 +127,15 @@ class RunTracker:
     def explicit(self, node: Node | None) -> tuple[Run | None, bool]:
         """Return the run of the `guarded_run` around the calling code; say whether it is opened."""
         slot = CURRENT.get() if self._live else None
-        if slot is None or slot.explicit_id is None:
+        if slot is None:
             return None, False
-        run = slot.runs.get(self)
-        if run is not None:
-            return run, False
-        run = self.open("explicit", slot.explicit_id, slot, None)
+        with slot.lock:  # the block may be left on another thread at this moment
+            if slot.explicit_id is None:
+                return None, False
+            run = slot.runs.get(self)
+            if run is not None:
+                return run, False
+            run = self.open("explicit", slot.explicit_id, slot, None)
         run.top = self.spans.get(slot.span_id)
         if node is not None:
             run.top, run.agent = run.top or node.local_root(), node.agent
@@ -136,7 +144,11 @@ class RunTracker:
     def in_context(self) -> Run | None:
         """Return the run that the calling code belongs to by its context."""
         slot = CURRENT.get()
-        return None if slot is None else slot.runs.get(self)
+        run = None if slot is None else slot.runs.get(self)
+        if run is None or not run.is_abandoned:
+            return run
+        self.close(run)
+        return None
 
     def open_runs(self) -> tuple[Run, ...]:
         """Return the runs that have not ended, oldest first."""
@@ -159,9 +171,16 @@ class RunTracker:
                 return None
             return run, self._end(run)
 
+    def _end_idle(self) -> None:
+        for run, seen_s in list(self._rootless.items()):
+            if time.monotonic() - seen_s < IDLE_S:
+                return
+            self.close(run)
+
     def _end(self, run: Run) -> RunReport:
         run.slot.runs.pop(self, None)
         self._runs.pop(id(run), None)
+        self._rootless.pop(run, None)
         run.final, run.ended = run.report(), True
         run.guard.reset()  # spans of the run are remembered for a while, its counters need not be
         return run.final
@@ -217,6 +236,9 @@ class RunTracker:
         explicit, opened = self.explicit(node)
         known = explicit or self._implicit(node, step)
         if known is not None:
+            if known in self._rootless:
+                self._rootless[known] = time.monotonic()
+                self._rootless.move_to_end(known)
             node.run = known
             node.kind = None if node.repeats_one_above(step) else step.kind
             return known, opened
@@ -237,6 +259,9 @@ class RunTracker:
 
     def _implicit(self, node: Node, step: Step) -> Run | None:
         above = node.run_above()
+        if above is not None and above.is_abandoned:
+            self.close(above)
+            above = None
         if above is not None and above.kind != "root":
             return None if above.starts_over_at(node) else above
         if step.kind == "agent":
@@ -259,13 +284,3 @@ class RunTracker:
         run.trip = decision.refusal
         run.tripped_s = time.monotonic()
         return True
-
-
-def _renew_locks() -> None:
-    """Make locks anew in a forked child: a thread that held one did not come along."""
-    for tracker in _LIVE:
-        tracker.lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)

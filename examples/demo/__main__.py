@@ -10,25 +10,28 @@ from __future__ import annotations
 import os
 import sys
 
-from arrivals import arrivals_of
+from arrivals import Arrivals, arrivals_of
 from claims import Claim, claims_of
 from frameworks import FRAMEWORKS
-from report import bill, metrics_table, trace_tree, verdicts
+from report import bill, introduction, metrics_table, summaries, verdicts
 from rich.console import Console
 from scenes import Scene, play
 from telemetry import ENVIRONMENT
+from tree import trace_tree
 
 from otel_loopguard.testing.otlp_receiver import otlp_receiver
 
-FILE_WIDTH = 120  # columns, where the output is no terminal
+FILE_WIDTH = 120  # columns, where the output is no terminal and COLUMNS does not say
 
 
 def main() -> int:
     os.environ.update(ENVIRONMENT)
     console = Console(highlight=False)
-    if not console.is_terminal:
+    if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = FILE_WIDTH
+    console.print(introduction([framework.name for framework in FRAMEWORKS]))
     scenes: list[Scene] = []
+    guarded_arrivals: dict[str, Arrivals] = {}
     claims: dict[str, list[Claim]] = {}
     with otlp_receiver() as receiver:
         for framework in FRAMEWORKS:
@@ -41,18 +44,13 @@ def main() -> int:
                 for run in scene.runs:
                     console.print(trace_tree(arrived.trace_of(run.agent)), "")
                 if guarded:
-                    console.print(metrics_table(arrived.metrics), "")
-    console.rule("[bold]The bill")
-    console.print(bill(scenes), "")
-    console.rule("[bold]Claimed and checked")
-    for service, of_service in claims.items():
-        console.print(f"[bold]{service}[/]", *verdicts(of_service), sep="\n")
-    failed = sum(not claim.holds for of_service in claims.values() for claim in of_service)
-    if failed:
-        console.print(f"\n[bold red]{failed} of the claims above do not hold.[/]")
-        return 1
-    console.print("\n[bold green]Everything is as claimed.[/]")
-    return 0
+                    guarded_arrivals[framework.name] = arrived
+    console.rule("[bold]The guard's metrics")
+    console.print(metrics_table(guarded_arrivals))
+    console.rule("[bold]What each run cost, and what ended it")
+    console.print(bill(scenes))
+    console.print(*verdicts(claims), "", *summaries(scenes), sep="\n", soft_wrap=True)
+    return 0 if all(claim.holds for each in claims.values() for claim in each) else 1
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 STOPPED_AFTER = 5  # the default policy aborts at the fifth equal call with an equal result
 WARNED_AFTER = 3
+FINISH3 = (3, 2)  # model calls and tool executions of the script `finish3`
 ANSWER = "The final answer is 42."
 
 
@@ -54,7 +55,7 @@ def unguarded_claims(scene: Scene, arrived: Arrivals) -> Iterator[Claim]:
         type(run.error).__name__,
     )
     yield Claim(
-        "runaway: model calls and tool executions until then",
+        f"runaway: {limit} model calls and {limit} tool executions until then",
         (limit, limit),
         (run.model_calls, run.tool_executions),
     )
@@ -65,7 +66,7 @@ def guarded_claims(scene: Scene, arrived: Arrivals) -> Iterator[Claim]:
     yield from runaway_claims(scene, arrived)
     yield from healthy_claims(scene, arrived)
     yield Claim(
-        "loopguard.violations counts one warning and one abort of repeated_result, and no more",
+        "loopguard.violations counts 1 warning and 1 abort of repeated_result, and no more",
         (1, 1, 2),
         (
             arrived.value_of("loopguard.violations", rule="repeated_result", action="warn"),
@@ -74,7 +75,7 @@ def guarded_claims(scene: Scene, arrived: Arrivals) -> Iterator[Claim]:
         ),
     )
     yield Claim(
-        "loopguard.runs counts one aborted and one complete run",
+        "loopguard.runs counts 1 aborted and 1 complete run",
         (1, 1, 2),
         (
             arrived.value_of("loopguard.runs", **{"run.status": "aborted", "tripped": True}),
@@ -88,7 +89,8 @@ def runaway_claims(scene: Scene, arrived: Arrivals) -> Iterator[Claim]:
     run = scene.run_of(RUNAWAY)
     trace = arrived.trace_of(RUNAWAY)
     yield Claim(
-        "runaway: stopped after exactly so many model calls and tool executions",
+        f"runaway: stopped after exactly {STOPPED_AFTER} model calls and {STOPPED_AFTER} tool "
+        "executions",
         (STOPPED_AFTER, STOPPED_AFTER),
         (run.model_calls, run.tool_executions),
     )
@@ -99,7 +101,8 @@ def runaway_claims(scene: Scene, arrived: Arrivals) -> Iterator[Claim]:
         and (run.report.status, run.report.rule, run.report.model_calls, run.report.tool_calls),
     )
     yield Claim(
-        "runaway: a warning and the abort arrived in its trace, each once",
+        f"runaway: a warning at {WARNED_AFTER} and the abort at {STOPPED_AFTER} equal results "
+        "arrived in its trace, each once",
         [
             ("repeated_result", "warn", WARNED_AFTER, "search"),
             ("repeated_result", "abort", STOPPED_AFTER, "search"),
@@ -129,8 +132,8 @@ def healthy_claims(scene: Scene, arrived: Arrivals) -> Iterator[Claim]:
     trace = arrived.trace_of(HEALTHY)
     yield Claim("healthy: it answered", (ANSWER, None), (run.answer, run.error))
     yield Claim(
-        "healthy: three model calls and two tool executions",
-        (3, 2),
+        "healthy: {} model calls and {} tool executions".format(*FINISH3),
+        FINISH3,
         (run.model_calls, run.tool_executions),
     )
     yield Claim(

@@ -32,10 +32,10 @@ class Tools:
     def __init__(self) -> None:
         self.executions = 0
 
-    def search(self, query: Annotated[str, Field(examples=["weather in Paris"])]) -> str:
+    def search(self, query: Annotated[str, Field(examples=["weather in Paris"])]) -> str:  # noqa: ARG002  the model fills it
         """Search the web."""
         self.executions += 1
-        return f"nothing found for {query!r}"
+        return "nothing found"
 
     def lookup(self, key: Annotated[str, Field(examples=["Paris"])]) -> str:
         """Look a place up."""

@@ -1,120 +1,84 @@
-"""Prints a scene: the trace and the metrics as they arrived, the bill, and what was claimed."""
+"""Prints what came of the scenes: the guard's metrics, the bill, and what was claimed."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
-from rich.tree import Tree
-
-from otel_loopguard.testing.received import ReceivedEvent
+from scenes import HEALTHY, RUNAWAY, SCRIPTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from arrivals import Trace
+    from arrivals import Arrivals
     from claims import Claim
-    from scenes import Run, Scene
+    from scenes import Scene
 
-    from otel_loopguard.testing.received import ReceivedPoint, ReceivedSpan
+    from otel_loopguard.testing.received import ReceivedPoint
 
-FULL, HEAD, TAIL = 12, 4, 3  # how many spans are shown of a list, and of a longer one
-VERDICT = ("loopguard.tripped", "loopguard.rule", "loopguard.run.status", "loopguard.run.steps")
-STYLES = {"warn": "yellow", "abort": "bold red"}
+PREFIX = "loopguard."
 
 
-def trace_tree(trace: Trace) -> Tree:
-    """Draw the spans as a tree, each violation where it happened among its span's children."""
-    tree = Tree(span_label(trace.root), guide_style="dim")
-    grow(tree, trace.root, trace)
-    return tree
-
-
-def grow(branch: Tree, parent: ReceivedSpan, trace: Trace) -> None:
-    children = trace.below(parent)
-    hidden = children[HEAD:-TAIL] if len(children) > FULL else []
-    entries: list[tuple[int, ReceivedSpan | ReceivedEvent]] = [
-        *((span.started_ns, span) for span in children if span not in hidden[1:]),
-        *((event.time_ns, event) for event in parent.events),
-    ]
-    for _, entry in sorted(entries, key=lambda entry: entry[0]):
-        if isinstance(entry, ReceivedEvent):
-            branch.add(event_label(entry))
-        elif entry in hidden:
-            branch.add(f"[dim]... {len(hidden)} more spans like these ...[/]")
-        else:
-            grow(branch.add(span_label(entry)), entry, trace)
-
-
-def span_label(span: ReceivedSpan) -> str:
-    verdict = [
-        f"{name.removeprefix('loopguard.')}={span.attributes[name]}"
-        for name in VERDICT
-        if name in span.attributes
-    ]
-    style = "red" if span.status == "ERROR" else "bold"
-    return f"[{style}]{escape(span.name)}[/] {what(span)}[cyan]{escape(' '.join(verdict))}[/]"
-
-
-def what(span: ReceivedSpan) -> str:
-    """Say in a few words what a model or tool span holds."""
-    attributes = span.attributes
-    if "error.type" in attributes:
-        error = str(attributes["error.type"])
-        return f"[red]{'an error' if error == '_OTHER' else escape(error)}[/] "
-    if "gen_ai.tool.call.arguments" in attributes:
-        call = [attributes.get(f"gen_ai.tool.call.{name}") for name in ("arguments", "result")]
-        return "[dim]{} -> {}[/] ".format(*(escape(str(each)) for each in call))
-    if "gen_ai.usage.input_tokens" in attributes:
-        tokens = (attributes[f"gen_ai.usage.{name}_tokens"] for name in ("input", "output"))
-        return "[dim]{} tokens in, {} out[/] ".format(*tokens)
-    return ""
-
-
-def event_label(event: ReceivedEvent) -> str:
-    if event.name != "loopguard.violation":
-        return f"[dim]{event.name} {event.attributes.get('exception.type', '')}[/]"
-    action = str(event.attributes.get("loopguard.action"))
-    details = (
-        f"{name}={event.attributes.get(f'loopguard.{name}')}"
-        for name in ("rule", "action", "count", "threshold", "step.number")
+def introduction(frameworks: Sequence[str]) -> str:
+    """Say what will happen."""
+    endless, finish3 = SCRIPTS[RUNAWAY], SCRIPTS[HEALTHY]
+    return (
+        f"An agent that never stops, built twice: with {' and with '.join(frameworks)}. Each runs "
+        "first without the guard, until the framework's own limit ends it; then with the guard, "
+        "beside a healthy agent that must not be touched.\n\n"
+        f"[bold]No real model is called:[/] `{endless}` and `{finish3}` are scripted models on "
+        f"this machine. `{endless}` asks for the same search for ever, `{finish3}` answers at its "
+        "third call. The frameworks, their telemetry and the guard are real; the traces and "
+        "metrics below were read from the OTLP receiver to which they are exported.\n"
     )
-    return f"[{STYLES.get(action, 'bold')}]{event.name} {' '.join(details)}[/]"
 
 
-def metrics_table(points: Sequence[ReceivedPoint]) -> Table:
-    """List the guard's metrics; series that are still at zero are there, but only counted here."""
+def metrics_table(arrivals: Mapping[str, Arrivals]) -> Table:
+    """List the guard's metrics of every framework; series at zero are there, but not listed."""
     table = Table(
-        "metric", "attributes", "value", title="The guard's metrics", title_justify="left"
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        title_justify="left",
+        title=f"`{PREFIX}` is left off, and series at zero; of histograms the sum is shown",
     )
-    ours = [point for point in points if point.name.startswith("loopguard.")]
-    for point in ours:
-        if point.value or point.count:
-            attributes = " ".join(
-                f"{name.removeprefix('loopguard.')}={value}"
-                for name, value in sorted(point.attributes.items())
-            )
-            table.add_row(point.name, escape(attributes), value_text(point))
-    silent = sum(1 for point in ours if not (point.value or point.count))
-    table.caption = f"and {silent} series at zero"
+    table.add_column("metric", no_wrap=True)
+    table.add_column("attributes", overflow="fold")
+    values: dict[tuple[str, str], dict[str, str]] = {}
+    for framework, arrived in arrivals.items():
+        table.add_column(framework, justify="right")
+        for point in arrived.metrics:
+            if point.name.startswith(PREFIX) and (point.value or point.count):
+                values.setdefault(series(point), {})[framework] = value_text(point)
+    for (name, attributes), of_frameworks in values.items():
+        cells = (of_frameworks.get(framework, "") for framework in arrivals)
+        table.add_row(name, escape(attributes), *cells)
     return table
+
+
+def series(point: ReceivedPoint) -> tuple[str, str]:
+    attributes = (
+        f"{name.removeprefix(PREFIX)}={value}" for name, value in sorted(point.attributes.items())
+    )
+    return point.name.removeprefix(PREFIX), " ".join(attributes)
 
 
 def value_text(point: ReceivedPoint) -> str:
     if point.value is not None:
         return f"{point.value:g}"
-    return f"sum {point.sum:.3g} {point.unit.strip('{}')}, count {point.count}"
+    of_what = f"{point.unit[1:-1]}s" if point.unit.startswith("{") else point.unit
+    return f"{point.sum:.3g} {of_what}"
 
 
 def bill(scenes: Sequence[Scene]) -> Table:
     """List what each run cost: requests that the server saw, runs of the tools, tokens billed."""
-    table = Table(title="What each run cost, and why it ended", title_justify="left")
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in ("framework", "agent", "guard"):
-        table.add_column(name)
-    for name in ("model calls", "tool runs", "tokens"):
-        table.add_column(name, justify="right")
-    table.add_column("ended by")
+        table.add_column(name, no_wrap=True)
+    for name in ("model\ncalls", "tool\nruns", "tokens"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("ended by", overflow="fold")
     for scene in scenes:
         for run in scene.runs:
             table.add_row(
@@ -123,30 +87,33 @@ def bill(scenes: Sequence[Scene]) -> Table:
                 "enforce" if scene.guarded else "none",
                 str(run.model_calls),
                 str(run.tool_executions),
-                str(run.input_tokens + run.output_tokens),
-                escape(ending(run)),
+                f"{run.tokens:,}",
+                "its answer" if run.error is None else type(run.error).__name__,
             )
     return table
 
 
-def ending(run: Run) -> str:
-    """Say why a run ended, in its caller's terms."""
-    if run.report is not None:
-        trip = run.report.trip
-        return f"{type(run.error).__name__}: {trip.message if trip else run.report.rule}"
-    if run.error is not None:
-        return f"{type(run.error).__name__}: {run.error}".split(". ", 1)[0]
-    return f"its answer: {run.answer}"
+def verdicts(claims: Mapping[str, Sequence[Claim]]) -> Iterator[str]:
+    """Say how many claims hold, and of each that does not what was found."""
+    everything = [(service, claim) for service, each in claims.items() for claim in each]
+    failed = [(service, claim) for service, claim in everything if not claim.holds]
+    style = "bold red" if failed else "bold green"
+    held = len(everything) - len(failed)
+    yield f"[{style}]{held} of {len(everything)} claims hold.[/]"
+    for service, claim in failed:
+        yield (
+            f"[bold red]FAILED[/]  {escape(service)}: {escape(claim.text)}\n"
+            f"        expected {escape(repr(claim.expected))}\n"
+            f"        found    {escape(repr(claim.found))}"
+        )
 
 
-def verdicts(claims: Iterable[Claim]) -> Iterable[str]:
-    """Say of each claim whether it holds, and what was found where it does not."""
-    for claim in claims:
-        if claim.holds:
-            yield f"  [green]ok[/]      {escape(claim.text)}"
-        else:
-            yield (
-                f"  [bold red]FAILED[/]  {escape(claim.text)}\n"
-                f"          expected {escape(repr(claim.expected))}\n"
-                f"          found    {escape(repr(claim.found))}"
-            )
+def summaries(scenes: Sequence[Scene]) -> Iterator[str]:
+    """Say in a line per framework what the runaway cost without the guard and with it."""
+    runaways = {(scene.framework.name, scene.guarded): scene.run_of(RUNAWAY) for scene in scenes}
+    for name in dict.fromkeys(scene.framework.name for scene in scenes):
+        free, guarded = runaways[name, False], runaways[name, True]
+        yield (
+            f"[bold]{name}[/]: {free.model_calls} model calls and {free.tokens:,} tokens "
+            f"unguarded, {guarded.model_calls} calls and {guarded.tokens:,} tokens guarded"
+        )

@@ -44,6 +44,10 @@ class Run(NamedTuple):
     def output_tokens(self) -> int:
         return sum(request.usage.output_tokens for request in self.requests if request.usage)
 
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
 
 class Scene(NamedTuple):
     """The runs of one framework under one set of providers."""

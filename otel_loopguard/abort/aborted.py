@@ -34,10 +34,11 @@ def abort_of(exception: BaseException | None) -> RunAborted | None:
 
     Looks through `__cause__`, `__context__` and exception groups.
     """
-    return next((e for e in _inside(exception) if isinstance(e, RunAborted)), None)
+    return next((e for e in parts_of(exception) if isinstance(e, RunAborted)), None)
 
 
-def _inside(exception: BaseException | None) -> Iterator[BaseException]:
+def parts_of(exception: BaseException | None) -> Iterator[BaseException]:
+    """Yield an exception, and those that it wraps or groups."""
     waiting = [exception]
     met: set[int] = set()
     while waiting:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import Token
 from types import TracebackType
@@ -12,11 +13,14 @@ from typing import TYPE_CHECKING
 from opentelemetry import trace
 
 from otel_loopguard import semconv
-from otel_loopguard.abort.aborted import RunAborted, abort_of
+from otel_loopguard.abort.aborted import RunAborted, abort_of, parts_of
 from otel_loopguard.abort.cancel_task import RootTask
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.runs import CURRENT, Slot
 from otel_loopguard.version import VERSION
+
+_FOREIGN = (KeyboardInterrupt, SystemExit, GeneratorExit)
+"""What ends a block for reasons of its own, whatever else has happened."""
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -33,7 +37,8 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
         print(run.report)
 
     Every span in the block, in threads too if they take the context along, belongs to the run. If
-    the guard stops it, the block raises `RunAborted`, however the framework wrapped it; our own
+    its stop leaves the block as an exception, that is `RunAborted`, however the framework wrapped
+    it; one that the framework swallowed shows in `report.status` alone. Our own
     cancellation of the task becomes `RunAborted` too, as with `asyncio.timeout`. The caller's own
     cancellation, and every other exception of a run that was not stopped, passes through.
 
@@ -49,20 +54,24 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
     def __init__(self, run_id: str | None = None) -> None:
         self.run_id = run_id if run_id is not None else uuid.uuid4().hex
         self.report: RunReport | None = None
-        """What became of the run; `None` until the block is left, or if it held no step."""
+        """What became of the run; `None` until the block is left, or if nothing was seen in it."""
         self._slot = Slot(self.run_id)
         self._token: Token[Slot | None] | None = None
         self._own_span: AbstractContextManager[Span] | None = None
 
     def __enter__(self) -> Self:
         """Make the code in this block one run."""
+        if self._token is not None:
+            message = f"guarded_run {self.run_id!r} is entered already; make another one"
+            raise RuntimeError(message)
         self._slot = Slot(self.run_id)
         if not trace.get_current_span().get_span_context().is_valid:
             tracer = trace.get_tracer("otel_loopguard", VERSION)
             self._own_span = tracer.start_as_current_span("guarded_run")
             self._own_span.__enter__()
         span = trace.get_current_span()
-        if span.is_recording():
+        written: Mapping[str, object] = getattr(span, "attributes", None) or {}
+        if span.is_recording() and not written.get(semconv.TRIPPED):
             span.set_attribute(semconv.RUN_ID, self.run_id)
         self._slot.span_id = span.get_span_context().span_id
         self._slot.task = RootTask.running()
@@ -76,22 +85,24 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
         traceback: TracebackType | None,
     ) -> None:
         """End the run; raise `RunAborted` if it was stopped."""
-        self._slot.explicit_id = None
-        runs = tuple(self._slot.runs.items())
-        stopped = any(run.stopped for _, run in runs)
-        reports = [tracker.close(run) for tracker, run in runs]
-        self.report = max(reports, key=lambda report: report.trip is not None, default=None)
-        if self._token is not None:
+        with self._slot.lock:
+            self._slot.explicit_id = None
+            runs = tuple(self._slot.runs.items())
+        reports = [(run.stopped, tracker.close(run)) for tracker, run in runs]
+        stopped = any(run.is_stopped_by_us for _, run in runs)
+        self.report = max(reports, key=_weight, default=(False, None))[1]
+        token, self._token = self._token, None
+        if token is not None:
             with suppress(ValueError):  # a fixture may leave the block in another context
-                CURRENT.reset(self._token)
+                CURRENT.reset(token)
         if self._own_span is not None:
             self._own_span.__exit__(kind, exception, traceback)
             self._own_span = None
         task = self._slot.task
         cancelled_by_us = isinstance(task, RootTask) and task.take_back()
-        if not stopped or self.report is None or isinstance(exception, RunAborted):
+        if self.report is None or isinstance(exception, RunAborted):
             return
-        if _is_stop(exception, cancelled_by_us=cancelled_by_us):
+        if _is_stop(exception, stopped=stopped, cancelled_by_us=cancelled_by_us):
             raise RunAborted(self.report) from exception
 
     async def __aenter__(self) -> Self:
@@ -108,10 +119,16 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
         self.__exit__(kind, exception, traceback)
 
 
-def _is_stop(exception: BaseException | None, *, cancelled_by_us: bool) -> bool:
-    """Say whether a block, whose run was stopped, was left because of that."""
+def _weight(candidate: tuple[bool, RunReport]) -> tuple[bool, bool]:
+    """Several guards may have watched: the report of the one that stopped the run comes first."""
+    stopped, report = candidate
+    return stopped, report.trip is not None
+
+
+def _is_stop(exception: BaseException | None, *, stopped: bool, cancelled_by_us: bool) -> bool:
+    """Say whether the block was left because the gate or our cancellation stopped its run."""
     if exception is None or isinstance(exception, asyncio.CancelledError):
         return cancelled_by_us
-    if isinstance(exception, (KeyboardInterrupt, SystemExit, GeneratorExit)):
+    if any(isinstance(inner, _FOREIGN) for inner in parts_of(exception)):
         return False
-    return isinstance(exception, Exception) or abort_of(exception) is not None
+    return (stopped and isinstance(exception, Exception)) or abort_of(exception) is not None

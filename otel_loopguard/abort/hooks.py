@@ -6,12 +6,13 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 import msgspec
 from opentelemetry import context
 
 from otel_loopguard.decisions import RunReport, Violation
+from otel_loopguard.policy import PolicyError
 from otel_loopguard.runs import CURRENT
 from otel_loopguard.steps import SpanKey
 
@@ -66,6 +67,29 @@ def deliver(
         _Call(hook, request, timeout_s, loop, tell).make()
 
 
+def checked(hooks: object, timeout_s: object) -> tuple[AbortHook, ...]:
+    """Return the hooks as a tuple.
+
+    Raises:
+        PolicyError: if they are no list of callables, or the time limit is no number above 0.
+
+    """
+    if callable(hooks) or isinstance(hooks, str) or not isinstance(hooks, Iterable):
+        message = (
+            f"abort_hooks: expected a list of callables, got {hooks!r}; write abort_hooks=[...]"
+        )
+        raise PolicyError(message)
+    listed = tuple(cast("Iterable[object]", hooks))
+    for index, hook in enumerate(listed):
+        if not callable(hook):
+            expected = "a callable that takes an AbortRequest"
+            raise PolicyError(f"abort_hooks[{index}]: expected {expected}, got {hook!r}")
+    if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)) or timeout_s <= 0:
+        message = f"hook_timeout_s: expected a number of seconds above 0, got {timeout_s!r}"
+        raise PolicyError(message)
+    return cast("tuple[AbortHook, ...]", listed)
+
+
 def name_of(hook: AbortHook) -> str:
     """Return what metrics and logs call a hook: its own name, or that of its type."""
     name: object = getattr(hook, "__qualname__", None)
@@ -87,7 +111,7 @@ class _Call:
         self._request = request
         self._timeout_s = timeout_s
         self._loop = loop if loop is not None and loop.is_running() else None
-        self._is_awaited_by_loop = self._loop is not None and _running_loop() is self._loop
+        self._is_made_on_loop = self._loop is not None and _running_loop() is self._loop
         self._tell = tell
         self._lock = threading.Lock()
         self._told = False
@@ -131,7 +155,7 @@ class _Call:
         if self._loop is None:
             return asyncio.run(limited())
         ended = asyncio.run_coroutine_threadsafe(limited(), self._loop)
-        if self._is_awaited_by_loop:
+        if self._is_made_on_loop:
             self._need_not_wait.set()
         # The loop keeps the time itself; it may also be stopped and never come round to it.
         return ended.result(2 * self._timeout_s)

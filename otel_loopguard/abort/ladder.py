@@ -16,6 +16,7 @@ from otel_loopguard.abort.hooks import (
     deliver,
     name_of,
 )
+from otel_loopguard.forks import renew_in_children
 from otel_loopguard.runs import Run
 from otel_loopguard.steps import SpanKey
 
@@ -57,7 +58,8 @@ class Ladder:
         self._hooks = hooks
         self._timeout_s = timeout_s
         self._tell = tell
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        renew_in_children(self, "_lock")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -114,7 +116,7 @@ class Ladder:
                 run.unheard = (*run.unheard, outcome)
             why = f"raised {outcome.error!r}" if outcome.error else f"took over {self._timeout_s} s"
             _logger.warning("abort hook %s %s (run %s)", outcome.name, why, run.id)
-        run.stopped = run.stopped or outcome.result == "ok"
+        run.heard = run.heard or outcome.result == "ok"
         self._tell(run, outcome.name, outcome.result)
 
     def _came_out(self, run: Run, stop: BuiltIn, result: AbortResult) -> None:
@@ -122,7 +124,6 @@ class Ladder:
         with self._lock:
             is_news = (stop, result) not in run.outcomes
             run.outcomes.add((stop, result))
-        run.stopped = run.stopped or result == "ok"
         if is_news:
             self._tell(run, stop, result)
 

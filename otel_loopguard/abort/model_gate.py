@@ -9,17 +9,21 @@ as they were when the last guard leaves.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import ModuleType
 from typing import Any, NamedTuple, Protocol, cast
+from weakref import WeakSet
 
 import wrapt
+
+from otel_loopguard.forks import renew_in_children
 
 MODEL_PATH = re.compile(
     r"/completions$"
@@ -31,8 +35,12 @@ MODEL_PATH = re.compile(
 )
 """Paths of model requests: OpenAI and its many likes, Anthropic, Gemini, Ollama, Bedrock.
 
-Tools post to paths that look alike, such as the messages of a chat's channel.
+Tools post to paths that look alike, such as the messages of a chat's channel: those of Anthropic
+are told by their header, those of Ollama by its port.
 """
+
+_OLLAMA_PATH = re.compile(r"/api/(chat|generate)$", re.IGNORECASE)
+_OLLAMA_PORT = 11434
 
 _SDK_PATH = re.compile(r"^/?(responses|v1/messages)$")
 """What the clients of `openai` and `anthropic` call them besides, below their base address."""
@@ -74,19 +82,21 @@ _FAILED = 400
 """HTTP statuses from here on are failures."""
 
 _logger = logging.getLogger(__name__)
-_keepers: list[Gatekeeper] = []
+_keepers: WeakSet[Gatekeeper] = WeakSet()
 _patches: list[_Patch] = []
 _hooked: set[str] = set()
 _lock = threading.RLock()
-_asked: ContextVar[bool] = ContextVar("loopguard_asked", default=False)
-"""A layer above has asked already: an SDK above its HTTP client, a subclass above its base."""
+_asked: ContextVar[object] = ContextVar("loopguard_asked", default=None)
+"""Who has asked already, in a layer above: an SDK above its HTTP client, a subclass above its base.
+A task or thread that is started meanwhile inherits the mark, and is not the one."""
+
+renew_in_children(sys.modules[__name__], "_lock")
 
 
 def guard_requests(keeper: Gatekeeper) -> None:
     """Ask this keeper about every model request from now on."""
     with _lock:
-        if keeper not in _keepers:
-            _keepers.append(keeper)
+        _keepers.add(keeper)
         for name in _MODULES:
             if name in sys.modules:
                 _imported(sys.modules[name])
@@ -101,8 +111,7 @@ def leave_requests(keeper: Gatekeeper) -> None:
     What somebody else has patched since stays, and lets every request pass.
     """
     with _lock:
-        if keeper in _keepers:
-            _keepers.remove(keeper)
+        _keepers.discard(keeper)
         if not _keepers:
             for patch in [patch for patch in reversed(_patches) if patch.is_outermost]:
                 setattr(patch.owner, patch.name, patch.original)
@@ -167,8 +176,13 @@ def _is_sdk_model_request(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
 
 def _is_http_model_request(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     request = kwargs.get("request", args[0] if args else None)
-    path = str(getattr(getattr(request, "url", None), "path", ""))
-    return getattr(request, "method", "") == "POST" and _is_model_path(path)
+    url = getattr(request, "url", None)
+    path = str(getattr(url, "path", ""))
+    if getattr(request, "method", "") != "POST" or not _is_model_path(path):
+        return False
+    if path.endswith("/messages"):
+        return "anthropic-version" in getattr(request, "headers", ())
+    return _OLLAMA_PATH.search(path) is None or getattr(url, "port", None) == _OLLAMA_PORT
 
 
 def _is_model_path(path: str) -> bool:
@@ -194,21 +208,29 @@ def _admitted() -> Generator[Callable[[object], None]]:
             allowed = keeper.admit()
             if allowed is not None:
                 passes.append(allowed)
-        token = _asked.set(True)
+        token = _asked.set(_caller())
         try:
             yield answered
         finally:
-            _asked.reset(token)
+            with suppress(ValueError):  # a coroutine may be closed in another context
+                _asked.reset(token)
     finally:
         for allowed in reversed(passes):
             allowed.over(failed=failed)
+
+
+def _caller() -> object:
+    try:
+        return asyncio.current_task() or threading.get_ident()
+    except RuntimeError:
+        return threading.get_ident()
 
 
 def _gate(is_model_request: RequestTest) -> Wrapped:
     def gated(
         wrapped: Wrapped, _instance: object, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> object:
-        if _asked.get() or not is_model_request(args, kwargs):
+        if _asked.get() == _caller() or not is_model_request(args, kwargs):
             return wrapped(*args, **kwargs)
         with _admitted() as answered:
             answer = wrapped(*args, **kwargs)
@@ -228,7 +250,7 @@ def _async_gate(is_model_request: RequestTest) -> Wrapped:
     def gated(
         wrapped: Wrapped, _instance: object, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> object:
-        if _asked.get() or not is_model_request(args, kwargs):
+        if _asked.get() == _caller() or not is_model_request(args, kwargs):
             return wrapped(*args, **kwargs)
         return ask_first(wrapped, args, kwargs)
 

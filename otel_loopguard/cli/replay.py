@@ -13,10 +13,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+from otel_loopguard.cli.complaints import Complaints
 from otel_loopguard.cli.replay_table import print_runs
 from otel_loopguard.environment import read_policy
 from otel_loopguard.policy import Policy, PolicyError
-from otel_loopguard.replay import Problem, ReplayedRun, replay_file
+from otel_loopguard.replay import LineCounts, Problem, ReplayedRun, replay_file
 from otel_loopguard.replay.source import STDIN, size_of
 
 LONG_INPUT = 8_000_000
@@ -56,15 +57,16 @@ def replay(
     line of it, cannot be read.
     """
     ruling = _policy(policy)
-    complaints = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    complaints = Complaints(console)
     runs: list[ReplayedRun] = []
     tripped = failed = False
     with ExitStack() as stack:
-        on_bytes = _progress(stack, complaints, files, as_json=as_json)
-        for item in _replayed(files, ruling, on_bytes):
+        on_bytes = _progress(stack, console, files, as_json=as_json)
+        for item in _replayed(files, ruling, on_bytes, complaints.end_lines):
             if isinstance(item, Problem):
                 failed = failed or strict or item.line is None
-                complaints.print(str(item))
+                complaints.add(item)
                 continue
             tripped = tripped or item.tripped
             if as_json:
@@ -73,7 +75,7 @@ def replay(
             else:
                 runs.append(item)
     if not as_json:
-        print_runs(runs, show_source=len(files) > 1)
+        print_runs(runs, complaints.files, show_source=len(files) > 1)
     if failed:
         raise typer.Exit(UNREADABLE)
     if fail_on_trip and tripped:
@@ -81,10 +83,13 @@ def replay(
 
 
 def _replayed(
-    files: list[str], policy: Policy, on_bytes: Callable[[int], object] | None
+    files: list[str],
+    policy: Policy,
+    on_bytes: Callable[[int], object] | None,
+    on_lines: Callable[[LineCounts], object],
 ) -> Iterator[ReplayedRun | Problem]:
     for name in files:
-        yield from replay_file(name, policy, on_bytes=on_bytes)
+        yield from replay_file(name, policy, on_bytes=on_bytes, on_lines=on_lines)
 
 
 def _json_line(run: ReplayedRun) -> bytes:

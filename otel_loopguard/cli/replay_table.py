@@ -10,17 +10,22 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from otel_loopguard.replay import ReplayedRun, ReplayedViolation
+from otel_loopguard.replay import LineCounts, ReplayedRun, ReplayedViolation
 
 _UNBOUNDED = 10_000
 _STYLES = {"abort": "bold red", "warn": "yellow"}
 
 
-def print_runs(runs: Sequence[ReplayedRun], *, show_source: bool) -> None:
-    """Print one row a run, then what stopping the tripped ones would have saved."""
+def print_runs(
+    runs: Sequence[ReplayedRun], files: Sequence[LineCounts], *, show_source: bool
+) -> None:
+    """Print one row a run, then what stopping the tripped ones would have saved.
+
+    Where there is no run, say how much of which files could not be read.
+    """
     console = Console(highlight=False, markup=False, emoji=False)
     if not runs:
-        console.print("No runs found.")
+        console.print(_no_runs(files), soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in ("run", *(("file",) if show_source else ()), "ended"):
@@ -36,6 +41,16 @@ def print_runs(runs: Sequence[ReplayedRun], *, show_source: bool) -> None:
         _print_whole(console, table)
     console.print()
     console.print(_summary(runs), soft_wrap=True)
+
+
+def _no_runs(files: Sequence[LineCounts]) -> str:
+    bad = [
+        f"{file.bad:,} of {file.lines:,} line{'' if file.lines == 1 else 's'} of "
+        f"{_printable(file.source)}"
+        for file in files
+        if file.bad
+    ]
+    return f"No runs found: {', '.join(bad)} could not be read." if bad else "No runs found."
 
 
 def _print_whole(console: Console, table: Table) -> None:

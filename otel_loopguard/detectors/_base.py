@@ -7,7 +7,6 @@ the run, and no detector looks at another.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -64,9 +63,9 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     abort: int | None = None
 
     @property
-    def lowest(self) -> float:
-        """The first occurrence at which the rule speaks."""
-        return min((n for n in (self.warn, self.abort) if n is not None), default=math.inf)
+    def lowest(self) -> int:
+        """The first occurrence at which the rule can speak."""
+        return min((n for n in (self.warn, self.abort) if n is not None), default=0)
 
     def judge(self, count: int, wasted_steps: int) -> Finding | None:
         """Say what `count` occurrences mean."""

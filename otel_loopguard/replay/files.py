@@ -9,24 +9,31 @@ from otel_loopguard.replay.errors import ReplayError
 from otel_loopguard.replay.otlp_json import read_spans
 from otel_loopguard.replay.recorded_run import replay_run
 from otel_loopguard.replay.recorded_spans import replay_spans
-from otel_loopguard.replay.results import Problem, ReplayedRun
+from otel_loopguard.replay.results import LineCounts, Problem, ReplayedRun
 from otel_loopguard.replay.source import kind_of, numbered_lines
 from otel_loopguard.replay.steps_file import read_run
 from otel_loopguard.spans import SpanRecord
 
 
 def replay_file(
-    name: str, policy: Policy, *, on_bytes: Callable[[int], object] | None = None
+    name: str,
+    policy: Policy,
+    *,
+    on_bytes: Callable[[int], object] | None = None,
+    on_lines: Callable[[LineCounts], object] | None = None,
 ) -> Iterator[ReplayedRun | Problem]:
     """Replay a file (plain or gzip; `-` is standard input) under `policy`.
 
     A run of a steps file comes as soon as its line has been read. Spans of one run may stand
     anywhere in a file, so runs made of spans come at the end of the file, and the file's spans are
     held until then. A line that cannot be read becomes a `Problem` and is skipped; a last `Problem`
-    without a line says that the file, or every line of it, could not be read.
+    without a line says that the file, or every line of it, could not be read. `on_bytes` is told
+    now and then how many bytes were read since the last time, `on_lines` at the end of the lines
+    how many there were.
     """
     spans: list[SpanRecord] = []
     read = bad = 0
+    unreadable: Problem | None = None
     try:
         for number, line in numbered_lines(name, on_bytes):
             found = _read(line.strip(), number, policy, name)
@@ -37,7 +44,11 @@ def replay_file(
             bad += isinstance(found, Problem)
             read += found is not None and not isinstance(found, Problem)
     except ReplayError as error:
-        yield Problem(source=name, line=None, why=str(error))
+        unreadable = Problem(source=name, line=None, why=str(error))
+    if on_lines is not None:
+        on_lines(LineCounts(source=name, lines=read + bad, bad=bad))
+    if unreadable is not None:
+        yield unreadable
     yield from replay_spans(spans, policy, name)
     if bad and not read:
         yield Problem(source=name, line=None, why=f"none of its {bad} lines can be read")

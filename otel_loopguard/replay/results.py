@@ -63,6 +63,14 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
         return f"{place}: {self.why}"
 
 
+class LineCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many lines of a file hold anything, and how many of them could not be read."""
+
+    source: str
+    lines: int
+    bad: int
+
+
 def replayed_violation(violation: Violation, step: int) -> ReplayedViolation:
     """Return a violation as the output shows it, at this step number."""
     return ReplayedViolation(

@@ -6,7 +6,16 @@ Needs the extra `testing`; the receiver needs the extra `otlp` besides, so impor
 
 from __future__ import annotations
 
-from otel_loopguard.testing.model_server import ModelRequest, ModelServer, model_server
+try:
+    from otel_loopguard.testing.model_server import ModelRequest, ModelServer, model_server
+except ModuleNotFoundError as error:
+    if error.name not in ("starlette", "uvicorn"):
+        raise
+    raise ModuleNotFoundError(
+        f"otel_loopguard.testing needs {error.name!r}; "
+        "install it with: pip install 'otel-loopguard[testing]'",
+        name=error.name,
+    ) from error
 from otel_loopguard.testing.scripts import SCRIPTS
 
 __all__ = ["SCRIPTS", "ModelRequest", "ModelServer", "model_server"]

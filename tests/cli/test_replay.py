@@ -16,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "testdata" / "replay"
+EXAMPLE = ROOT / "examples" / "replay"
 
 
 def command(
@@ -92,6 +93,26 @@ def test_golden_output(arguments: tuple[str, ...], golden: str):
     assert (result.returncode, result.stderr) == (0, b"")
 
 
+def test_the_page_shows_what_becomes_of_the_example():
+    page = (ROOT / "docs" / "replay.md").read_text("utf-8")
+    shown = page.split("$ otel-loopguard replay traces.jsonl\n")[1].split("```")[0]
+    result = replay("traces.jsonl", cwd=EXAMPLE)
+    assert (result.stdout.decode(), result.stderr, result.returncode) == (shown, b"", 0)
+
+
+def test_the_policy_of_the_example_stops_its_endless_run_earlier():
+    result = replay("--json", "--policy", "loopguard.toml", "traces.jsonl", cwd=EXAMPLE)
+    stops = [
+        [
+            (found["rule"], found["step"])
+            for found in run["violations"]
+            if found["action"] == "abort"
+        ]
+        for run in runs_of(result)
+    ]
+    assert stops == [[("repeated_result", 8)], []]
+
+
 def test_bad_lines_are_reported_with_file_line_and_reason_and_the_rest_is_read():
     result = replay("--json", "bad_lines.jsonl")
     assert [run["run_id"] for run in runs_of(result)] == ["good"]
@@ -122,6 +143,77 @@ def test_bad_lines_are_reported_with_file_line_and_reason_and_the_rest_is_read()
 )
 def test_exit_codes(arguments: tuple[str, ...], code: int):
     assert replay(*arguments).returncode == code
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("replay", "runs.jsonl"), ("replay", "--json", "runs.jsonl"), ("--help",), ("--version",)],
+)
+def test_output_that_cannot_be_written_is_one_plain_line(arguments: tuple[str, ...]):
+    with Path("/dev/full").open("wb") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "otel_loopguard.cli", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            cwd=DATA,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""},
+            timeout=60,
+        )
+    why = b"otel-loopguard: the output cannot be written: No space left on device\n"
+    assert (result.stderr, result.returncode) == (why, 2)
+
+
+def test_without_standard_output_one_plain_line_says_so():
+    result = subprocess.run(
+        [
+            "/bin/sh",
+            "-c",
+            '"$0" -m otel_loopguard.cli replay --json runs.jsonl >&-',
+            sys.executable,
+        ],
+        stderr=subprocess.PIPE,
+        check=False,
+        cwd=DATA,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=60,
+    )
+    why = b"otel-loopguard: the output cannot be written: standard output is closed\n"
+    assert (result.stderr, result.returncode) == (why, 2)
+
+
+@pytest.mark.parametrize(
+    ("bad", "summary"),
+    [(10, []), (11, ["1 more line could not be read"]), (36, ["26 more lines could not be read"])],
+)
+def test_ten_bad_lines_of_a_file_are_reported_and_the_others_counted(
+    tmp_path: Path, bad: int, summary: list[str]
+):
+    metrics = b'{"resourceMetrics": []}\n'
+    for name in ("a.jsonl", "b.jsonl"):
+        (tmp_path / name).write_bytes(b"\n" + b"7\n" * bad + metrics)
+    result = replay("--json", "a.jsonl", "b.jsonl", cwd=tmp_path)
+    assert [line.split(": the line: ")[0] for line in result.stderr.decode().splitlines()] == [
+        line
+        for name in ("a.jsonl", "b.jsonl")
+        for line in (*(f"{name}:{n}" for n in range(2, 12)), *(f"{name}: {s}" for s in summary))
+    ]
+    assert (result.returncode, result.stdout) == (0, b"")
+
+
+def test_where_no_run_is_found_it_says_how_much_could_not_be_read(tmp_path: Path):
+    metrics = b'{"resourceMetrics": []}\n'
+    (tmp_path / "bad.jsonl").write_bytes(b"7\n" * 8 + b"\n" + metrics)
+    (tmp_path / "worse.jsonl").write_bytes(b"7\n")
+    (tmp_path / "metrics.jsonl").write_bytes(metrics)
+    one = replay("bad.jsonl", cwd=tmp_path)
+    three = replay("bad.jsonl", "metrics.jsonl", "worse.jsonl", cwd=tmp_path)
+    found = [result.stdout.decode() for result in (one, three)]
+    assert found == [
+        "No runs found: 8 of 9 lines of bad.jsonl could not be read.\n",
+        "No runs found: 8 of 9 lines of bad.jsonl, 1 of 1 line of worse.jsonl could not be read.\n",
+    ]
+    assert (one.returncode, three.returncode) == (0, 2)
 
 
 def test_exit_codes_are_the_same_with_json():
@@ -282,6 +374,20 @@ def test_version():
     result = command("--version")
     assert result.stdout.decode().split()[0] == "otel-loopguard"
     assert result.returncode == 0
+
+
+def test_the_package_runs_as_the_script_does():
+    as_package = [sys.executable, "-m", "otel_loopguard"]
+    result = subprocess.run(
+        [*as_package, "replay", "--json", "--fail-on-trip", "runs.jsonl"],
+        capture_output=True,
+        check=False,
+        cwd=DATA,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=60,
+    )
+    assert result.stdout.decode() == (DATA / "runs.json.out").read_text("utf-8")
+    assert (result.returncode, result.stderr) == (3, b"")
 
 
 def test_help_names_the_command_and_its_options():

@@ -72,8 +72,14 @@ class TestObserve:
             (bench.framework.agent_span, "warn"),
             (bench.framework.agent_span, "abort"),
         ]
-        [attributes] = run_attributes(scene)
-        assert (attributes["tripped"], attributes["rule"]) == (True, "repeated_result")
+        assert run_attributes(scene) == [
+            {
+                "run.status": "running",
+                "run.steps": sum(bench.framework.at_cap),
+                "tripped": True,
+                "rule": "repeated_result",
+            }
+        ]
         assert stops(scene) == {}
         assert ended_runs(scene) == {("running", True): 1}
 

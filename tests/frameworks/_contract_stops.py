@@ -32,6 +32,7 @@ class TestStop:
         assert stopped.outcome.counts == REPEATED
 
     def test_report_that_the_caller_gets(self, stopped: Stopped):
+        assert type(stopped.outcome.error) is RunAborted  # none of these frameworks wraps it
         report = aborted(stopped.outcome).report
         assert (report.rule, report.status) == ("repeated_result", "aborted")
         assert (report.steps, report.model_calls, report.tool_calls) == (10, 5, 5)

@@ -26,16 +26,15 @@ framework_of: Callable[[object], Framework] = attrgetter("module.FRAMEWORK")
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test once for every way to run an agent that it is about."""
-    framework = framework_of(metafunc)
-    modes = {
-        "mode": (*framework.blocking, *framework.awaited),
-        "blocking_mode": tuple(framework.blocking),
-        "awaited_mode": tuple(framework.awaited),
-    }
-    for name in modes.keys() & set(metafunc.fixturenames):
-        metafunc.parametrize(name, modes[name])
-    if "stopped" in metafunc.fixturenames:
-        metafunc.parametrize("stopped", modes["mode"], indirect=True, scope="module")
+    for name in ("mode", "blocking_mode", "awaited_mode", "stopped"):
+        if name in metafunc.fixturenames:
+            framework = framework_of(metafunc)
+            chosen = {"blocking_mode": framework.blocking, "awaited_mode": framework.awaited}
+            modes = chosen.get(name, {**framework.blocking, **framework.awaited})
+            shared = name == "stopped"
+            metafunc.parametrize(
+                name, tuple(modes), indirect=shared, scope="module" if shared else None
+            )
 
 
 @pytest.fixture

@@ -241,3 +241,6 @@ class TestObserve:
         assert type(outcome.error) is TooManyTurnsError
         assert outcome.counts == FRAMEWORK.at_cap
         assert [each["loopguard.rule"] for each in violations(scene)] == ["llm_call_budget"]
+        assert run_attributes(scene) == [
+            {"run.status": "running", "run.steps": 12, "tripped": True, "rule": "llm_call_budget"}
+        ]

@@ -11,12 +11,13 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from otel_loopguard import rule_sets, run_state
 from otel_loopguard.canonical import UNKNOWN
-from otel_loopguard.detectors import Thresholds, _base
+from otel_loopguard.detectors import DETECTORS, Limits, Thresholds, _base
 from otel_loopguard.endings import finished
 from otel_loopguard.policy import Policy
 from otel_loopguard.steps import Step
 
 LONGEST_CYCLE = 8
+ORDER = [detector.rule for detector in DETECTORS]
 
 Recording: TypeAlias = Literal["all", "turns", "nothing"]
 """What an application tells the guard afterwards: all steps, its model turns, or nothing."""
@@ -165,47 +166,67 @@ class Log:
             return len(self.started)
         return next(past.life for past in repeatable if past.agent == agent) or 0
 
-    def found(self, policy: Policy, step: Done, *, at_end: bool, late: bool) -> Iterator[Found]:
-        """Ask all rules about a step, in their order."""
+    def found(self, policy: Policy, step: Done, *, at_end: bool, late: bool) -> list[Found]:
+        """Ask all rules about a step, and return what they say in the order of the table."""
         limits, rules = policy.settings
-        started, calls, results = (
-            [past for past in log if past.life == step.life]
-            for log in (self.started, self.calls, self.results)
-        )
-        at_call = step.call is not None and at_end == late
-
-        def over(rule: str, count: float, limit: float | None) -> Iterator[Found]:
-            if limit is not None and count > limit:
-                yield rule, "abort", count
-
-        if not at_end and step.kind != "agent":
-            yield from over("step_budget", steps(self.started, step), limits.max_steps)
-        if not at_end and step.kind == "llm":
-            yield from over("llm_call_budget", of_kind(self.started, step), limits.max_llm_calls)
-        if not at_end and step.kind == "tool":
-            in_all = over("tool_call_budget", of_kind(self.started, step), limits.max_tool_calls)
-            of_it = limits.max_calls_per_tool.get(step.name)
-            per_tool = over("tool_call_budget", of_tool(self.started, step), of_it)
-            yield from [*in_all, *per_tool][:1]
-        if limits.max_duration_s is not None and step.elapsed_s >= limits.max_duration_s:
-            yield "time_budget", "abort", step.elapsed_s
-        if step.life is None:
-            return
-        names, keys = [past.name for past in (*started, step)], [p.call for p in (*calls, step)]
-        if at_call and limits.compare_arguments:
-            yield from over("repeated_call_limit", in_a_row(keys), limits.max_repeated_calls)
-        if not at_end and not limits.compare_arguments:
-            yield from over("repeated_call_limit", in_a_row(names), limits.max_repeated_calls)
+        found: list[Found] = []
         if not at_end:
-            yield from over("same_tool", in_a_row(names), limits.max_same_tool_calls)
+            found += self._of_run(limits, step)
+        if limits.max_duration_s is not None and step.elapsed_s >= limits.max_duration_s:
+            found.append(("time_budget", "abort", step.elapsed_s))
+        if step.life is not None and not at_end:
+            found += self._of_names(limits, step)
+        if step.life is not None and step.call is not None and at_end == late:
+            found += self._of_calls(limits, step)
+        if step.life is not None:
+            found += self._of_results(rules, step, at_end=at_end)
+        return sorted(found, key=lambda entry: ORDER.index(entry[0]))
+
+    def _of_run(self, limits: Limits, step: Done) -> Iterator[Found]:
+        before = self.started
+        if step.kind != "agent":
+            yield from over("step_budget", steps(before, step), limits.max_steps)
+        if step.kind == "llm":
+            yield from over("llm_call_budget", of_kind(before, step), limits.max_llm_calls)
+        if step.kind == "tool":
+            limit = limits.max_calls_per_tool.get(step.name)
+            of_it = over("tool_call_budget", of_tool(before, step), limit)
+            in_all = over("tool_call_budget", of_kind(before, step), limits.max_tool_calls)
+            yield from [*in_all, *of_it][:1]
+
+    def _of_names(self, limits: Limits, step: Done) -> Iterator[Found]:
+        equal = in_a_row([past.name for past in (*_own(self.started, step), step)])
+        if not limits.compare_arguments:
+            yield from over("repeated_call_limit", equal, limits.max_repeated_calls)
+        yield from over("same_tool", equal, limits.max_same_tool_calls)
+
+    def _of_calls(self, limits: Limits, step: Done) -> Iterator[Found]:
         window = limits.loop_pattern_window
-        if at_call and window is not None and is_pattern(keys, window):
+        calls = [past.call for past in (*_own(self.calls, step), step)]
+        if limits.compare_arguments:
+            yield from over("repeated_call_limit", in_a_row(calls), limits.max_repeated_calls)
+        if window is not None and is_pattern(calls, window):
             yield "loop_pattern", "abort", window
+
+    def _of_results(
+        self, rules: Mapping[str, Thresholds], step: Done, *, at_end: bool
+    ) -> Iterator[Found]:
+        before = _own(self.results, step)
         if at_end:
-            yield from judged("repeated_result", repeated_result(results, step), rules)
-        yield from judged("repeated_call", repeated_call(results, step), rules)
-        if at_end or (results and results[-1].outcome is None):
-            yield from judged("cyclic_calls", rounds(results, step), rules)
+            yield from judged("repeated_result", repeated_result(before, step), rules)
+        yield from judged("repeated_call", repeated_call(before, step), rules)
+        if at_end or (before and before[-1].outcome is None):
+            yield from judged("cyclic_calls", rounds(before, step), rules)
+
+
+def _own(log: Iterable[Done], step: Done) -> list[Done]:
+    return [past for past in log if past.life == step.life]
+
+
+def over(rule: str, count: int, limit: int | None) -> Iterator[Found]:
+    """Hold a count against a limit of which the N-th is allowed."""
+    if limit is not None and count > limit:
+        yield rule, "abort", count
 
 
 def judged(rule: str, count: int, rules: Mapping[str, Thresholds]) -> Iterator[Found]:
@@ -252,7 +273,7 @@ class Play:
         life = log.life_of(step.agent) if repeatable else None
         call = None if timed.late else _call(step)
         done = Done(step.kind, step.name, step.agent, life, now_s, call)
-        found = list(log.found(self._policy, done, at_end=False, late=False))
+        found = log.found(self._policy, done, at_end=False, late=False)
         refused_by = self._refused_by(found)
         news = self._news(found)
         if refused_by is not None and not commits:
@@ -285,7 +306,7 @@ class Play:
             elapsed_s=now_s, call=call, outcome=outcome, failed=step.error is not None
         )
         ended = ended._replace(novel=log.is_novel(ended))
-        found = list(log.found(self._policy, ended, at_end=True, late=late))
+        found = log.found(self._policy, ended, at_end=True, late=late)
         if finished(step):
             found = [(rule, "warn", count) for rule, _, count in found]
         if ended.life is not None:

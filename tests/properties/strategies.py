@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -33,6 +35,7 @@ turns = st.builds(
     error=st.sampled_from([None, None, "e"]),
     output=st.sampled_from([UNKNOWN, "", "done"]),
     finish_reasons=st.sampled_from([(), ("stop",)]),
+    tool_calls=st.sampled_from([UNKNOWN, (), ()]),
 )
 others = st.builds(Step, kind=st.sampled_from(["agent", "custom"]), name=names, agent=agents)
 any_step = tool_calls | tool_calls | tool_calls | turns | others
@@ -60,7 +63,9 @@ plain_calls = st.builds(
     agent=st.sampled_from(["", "", "", "x", "y"]),
 )
 late = st.sampled_from([False] * 9 + [True])
-repetitive_words = words_of(st.builds(Timed, st.one_of(*[plain_calls] * 5, turns), late=late))
+repetitive_words = words_of(
+    st.builds(Timed, st.one_of(*[plain_calls] * 5, turns), st.just(0), st.just(0), late)
+)
 """Runs of calls that are much like each other."""
 
 few = st.none() | st.integers(1, 9)
@@ -80,10 +85,11 @@ limits = st.fixed_dictionaries(
 )
 thresholds = st.fixed_dictionaries({"warn": st.integers(0, 5), "abort": st.integers(0, 9)})
 rules = st.fixed_dictionaries({}, optional=dict.fromkeys(DEFAULT_RULES, thresholds))
-policies = st.builds(
-    lambda limits, rules: Policy.from_mapping(
-        {"limits": limits, "rules": rules}, base=Policy.none()
-    ),
-    limits,
-    rules,
-) | st.just(Policy())
+
+
+def policy_of(limits: dict[str, Any], rules: dict[str, Any]) -> Policy:
+    """Return the policy that has these limits and rules and no others."""
+    return Policy.from_mapping({"limits": limits, "rules": rules}, base=Policy.none())
+
+
+policies = st.builds(policy_of, limits, rules) | st.just(Policy())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from otel_loopguard import rule_sets, run_state
 from otel_loopguard.canonical import UNKNOWN
-from otel_loopguard.decisions import Decision
+from otel_loopguard.decisions import Decision, Violation
 from otel_loopguard.detectors import DEFAULT_RULES, _base
 from otel_loopguard.guard import LoopGuard
 from otel_loopguard.policy import Policy
@@ -62,6 +62,10 @@ EVERY_COUNT = Policy.from_mapping(
 )
 
 
+def report_nothing(_: RunState, __: Iterable[Violation]) -> None:
+    """Let each violation be news each time."""
+
+
 @pytest.mark.parametrize("horizon", ["as it is", "short"])
 @settings(max_examples=300)
 @given(word=strategies.repetitive_words, recording=recordings)
@@ -69,7 +73,7 @@ def test_every_count_of_a_rule_is_what_its_definition_says(
     horizon: str, word: list[Timed], recording: Recording
 ):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RunState, "note", lambda _, __: None)
+        patch.setattr(RunState, "note", report_nothing)
         if horizon == "short":
             patch.setattr(run_state, "SEEN", 3)
             patch.setattr(run_state, "_COMPACTED", 2)

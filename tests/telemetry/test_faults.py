@@ -24,6 +24,7 @@ from otel_loopguard import (
     telemetry,
     tracker,
 )
+from otel_loopguard.abort.ladder import Ladder
 from otel_loopguard.detectors import StepBudget
 from tests._tracing import Traced, traced
 
@@ -150,6 +151,7 @@ def test_telemetry_that_is_broken_does_not_keep_a_run_from_being_stopped(
     )
     for name in ("violation", "describe", "abort", "run_opened", "run_ended", "fault"):
         monkeypatch.setattr(telemetry.Telemetry, name, broken)
+    monkeypatch.setattr(Ladder, "refused", broken)
     monkeypatch.setattr("otel_loopguard.processor._logger.error", broken)
 
     with pytest.raises(RunAborted), guarded_run() as run, process.agent():
@@ -158,7 +160,7 @@ def test_telemetry_that_is_broken_does_not_keep_a_run_from_being_stopped(
                 guard.admit()
 
     assert run.report is not None
-    assert run.report.status == "aborted"
+    assert run.report.rule == "llm_call_budget"
     assert [request.violation.rule for request in asked] == ["llm_call_budget"]
 
 

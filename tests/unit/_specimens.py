@@ -110,7 +110,7 @@ class Named:
         NAMES[id(self)] = name
 
     def __repr__(self) -> str:
-        return f"<Named {NAMES[id(self)]} at {id(self):#x}>"
+        return f"<Named {NAMES[id(self)]}>"
 
 
 class Pickled:
@@ -121,7 +121,9 @@ class Pickled:
     def __reduce__(self) -> Any:
         if self.parts == "raise":
             raise TypeError("has no pickled form")
-        return self.parts if isinstance(self.parts, str) else (Pickled, (self.parts,))
+        if isinstance(self.parts, str):
+            return self.parts
+        return Pickled, (None,), None, iter([self.parts])
 
 
 class Text(str):

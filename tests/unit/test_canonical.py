@@ -12,6 +12,7 @@ import types
 import uuid
 from datetime import date, datetime, time, timedelta, timezone
 from pathlib import Path, PurePosixPath
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -52,6 +53,12 @@ NINES = "9" * 5000
 UTC = timezone.utc
 
 
+def element(text: str) -> ET.Element:
+    made = ET.Element("a")
+    made.text = text
+    return made
+
+
 EQUAL: list[tuple[str, object, object]] = [
     # JSON: keys, spaces, numbers
     ("order of keys", {"a": 1, "b": 2}, {"b": 2, "a": 1}),
@@ -67,7 +74,6 @@ EQUAL: list[tuple[str, object, object]] = [
     ("minus zero in text", "-0", "-0.0"),
     ("fraction", '{"a": 1.50}', {"a": 1.5}),
     ("shortest spelling of a double", "0.1", "0.1000000000000000055511151231257827"),
-    ("small", "1e-7", 0.0000001),
     ("underflow", "1e-999999999", 0),
     ("large float", [1e16], [10**16]),
     ("float as JSON writers write it", [1e300], "[1000e297]"),
@@ -113,7 +119,6 @@ EQUAL: list[tuple[str, object, object]] = [
     ("deque and list", collections.deque([1, 2]), [1, 2]),
     ("list subclass", Row([1, 2]), [1, 2]),
     ("dict subclass", Table(a=1), {"a": 1}),
-    ("ordered dict", collections.OrderedDict(b=1, a=2), {"a": 2, "b": 1}),
     ("mapping", Mirror(a=1), {"a": 1}),
     ("mapping proxy", types.MappingProxyType({"a": 1.0}), {"a": 1}),
     ("dict values", {"a": 1}.values(), [1]),
@@ -124,6 +129,7 @@ EQUAL: list[tuple[str, object, object]] = [
     ("set and keys", {"a"}, {"a": 1}.keys()),
     ("empty containers", [{}, [], ()], [{}, [], []]),
     ("keys of any type", {1: "a", None: "b", (1,): "c"}, {(1,): "c", None: "b", 1.0: "a"}),
+    ("keys 1 and text", {1: "a", "1": "b"}, {"1": "b", 1: "a"}),
     ("range", range(0, 10, 3), range(0, 12, 3)),
     ("empty range", range(0), range(5, 1)),
     # subclasses of scalars
@@ -146,7 +152,7 @@ EQUAL: list[tuple[str, object, object]] = [
     ("integral Fraction", fractions.Fraction(4, 2), 2),
     ("long integral Fraction", fractions.Fraction(2**64 + 1), 2**64 + 1),
     ("real number of another class", Half(), 0.5),
-    ("complex", complex(1, 2), complex(1.0, 2.0)),
+    ("complex", complex(1, 0), complex(1, -0.0)),
     # time and other standard types
     ("one instant", datetime(2024, 1, 1, 12, tzinfo=UTC), datetime(2024, 1, 1, 13, tzinfo=BERLIN)),
     ("first instant", datetime(1, 1, 1, tzinfo=BERLIN), datetime(1, 1, 1, tzinfo=BERLIN)),
@@ -155,6 +161,7 @@ EQUAL: list[tuple[str, object, object]] = [
     ("time of day", time(1, 2, tzinfo=UTC), time(1, 2, tzinfo=UTC)),
     ("duration", timedelta(hours=24), timedelta(days=1)),
     ("UUID", uuid.UUID(int=1), uuid.UUID("00000000-0000-0000-0000-000000000001")),
+    ("UUID made safely", uuid.UUID(int=1), uuid.UUID(int=1, is_safe=uuid.SafeUUID.safe)),
     ("path", Path("a") / "b", PurePosixPath("a/b")),
     ("enum", [Colour.RED], [Colour.RED]),
     ("enum of odd values", Odd.FUNCTION, Odd.FUNCTION),
@@ -172,8 +179,9 @@ EQUAL: list[tuple[str, object, object]] = [
     ("private slot", Private(1), Private(1)),
     ("slot named by a string", OneSlot(1), OneSlot(1)),
     ("object without state", Empty(), Empty()),
-    ("own repr without its address", Named("a"), Named("a")),
+    ("own repr", Named("a"), Named("a")),
     ("own pickled form", Pickled(1), Pickled(1)),
+    ("own state", element("1"), element("1")),
     ("pickled by name", Pickled("name"), Pickled("name")),
     ("namespace", types.SimpleNamespace(a=1), types.SimpleNamespace(a=1)),
     ("partial", functools.partial(len, [1]), functools.partial(len, (1,))),
@@ -205,7 +213,6 @@ DIFFERENT: list[tuple[str, object, object]] = [
     ("neighbouring long integers", f"[{NINES}]", f"[{NINES[:-1]}8]"),
     ("long fractions", f"[{NINES}.5]", f"[{NINES}.25]"),
     ("neighbouring powers of ten", "1e999999999", "1e999999998"),
-    ("signs", -1, 1),
     ("signs of infinity", [math.inf], [-math.inf]),
     ("infinity and a large number", [math.inf], "[1e999]"),
     ("NaN and null", [math.nan], [None]),
@@ -227,12 +234,10 @@ DIFFERENT: list[tuple[str, object, object]] = [
     ("keys true and 1", {True: "a"}, {1: "a"}),
     ("list and dict", [], {}),
     ("set and list", {1}, [1]),
-    ("sets", {1, 2}, {1, 3}),
     ("bytes and text", b"a", "a"),
     ("bytes and base64", b"a", "YQ=="),
     ("lengths of bytes", [b"a", b"b"], [b'a,@"bytes"0:b']),
     ("date and text", date(2024, 1, 1), "2024-01-01"),
-    ("dates", date(2024, 1, 1), date(2024, 1, 2)),
     ("date and time", date(2024, 1, 1), datetime(2024, 1, 1)),  # noqa: DTZ001
     ("naive and aware", datetime(2024, 1, 1), datetime(2024, 1, 1, tzinfo=UTC)),  # noqa: DTZ001
     ("instants", datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=BERLIN)),
@@ -260,6 +265,7 @@ DIFFERENT: list[tuple[str, object, object]] = [
     ("objects of two classes", Empty(), Other()),
     ("own repr", Named("a"), Named("b")),
     ("own pickled forms", Pickled(1), Pickled(2)),
+    ("own states", element("1"), element("2")),
     ("no pickled form", Pickled("raise"), Pickled("name")),
     ("depth", nested(3000, lambda v: [v]), nested(3001, lambda v: [v])),
     ("core of a deep list", nested(3000, lambda v: [v], 1), nested(3000, lambda v: [v], 2)),

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -72,6 +73,9 @@ def released() -> memoryview:
 
 UNREADABLE: dict[str, object] = {
     "unknown": UNKNOWN,
+    "told by its address": object(),
+    "repr with an address": threading.Lock(),
+    "code": lambda: 1,
     "unknown inside": {"a": [1, UNKNOWN]},
     "unknown in an object": Left(UNKNOWN),  # type: ignore[arg-type]
     "iterator": iter([1]),

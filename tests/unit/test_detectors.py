@@ -58,6 +58,7 @@ def step_of(read: re.Match[str]) -> Step:
         agent=read["agent"] or "",
         approved=bool(read["approved"]),
         output="done" if read["name"] == "$" else UNKNOWN,
+        tool_calls=() if read["name"] == "$" else UNKNOWN,
         finish_reasons=("stop",) if read["name"] == "$" else (),
     )
 

@@ -382,7 +382,7 @@ def test_a_hook_may_use_what_is_guarded(process: Traced) -> None:
         (labels["gen_ai.agent.name"], labels["loopguard.run.status"], labels["loopguard.tripped"])
         for labels, _ in process.counts("loopguard.runs")
     ]
-    assert sorted(ended) == [("", "complete", False), ("scout", "aborted", True)]
+    assert sorted(ended) == [("", "complete", False), ("scout", "running", True)]
 
 
 async def first_of(outcomes: list[Outcome]) -> None:

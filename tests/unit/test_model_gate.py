@@ -220,7 +220,7 @@ async def plain_httpx_async_stream() -> None:
 
 def plain_httpx2() -> None:
     with HTTPX2.Client(base_url=WORLD[0].plain_url) as client:
-        client.post("/api/chat", json={})
+        client.post("/openai/deployments/d/chat/completions", json={})
 
 
 async def plain_httpx2_async() -> None:
@@ -509,6 +509,7 @@ def test_an_instrumentation_of_the_client_class_is_covered(
         undo = openinference_style(owner)
         theirs = vars(owner)["request"]
         guard = process.guard(limit(1), mode="enforce")
+        assert vars(owner)["request"] is not theirs, "theirs does not lead through ours"
     else:
         guard = process.guard(limit(1), mode="enforce")
         undo = openinference_style(owner)

@@ -1,174 +1,445 @@
-"""Policies: what is in force, and what is said of a bad one."""
+"""Policies: what they accept, what is in force then, and what is said of a bad one."""
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Mapping
+import pickle
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from otel_loopguard.detectors import DEFAULT_RULES, Thresholds
+from otel_loopguard.detectors import DEFAULT_RULES, Limits, Thresholds
+from otel_loopguard.options import mode_of
 from otel_loopguard.policy import Policy, PolicyError
 
-OFF = "(0 or None switches it off)"
-WHOLE = f"expected a whole number of at least 1 {OFF}"
-SECONDS = f"expected a number of seconds above 0 {OFF}"
+NUMBER = "expected a whole number of at least 1 (0 or None switches it off)"
+SECONDS = "expected a number of seconds above 0 (0 or None switches it off)"
 WINDOW = "expected a whole number from 2 to 256 (0 or nothing switches it off)"
+SWITCH = "expected true or false"
+TABLE = "expected a table of names and values"
+RULE = "expected a table of warn, abort and enabled, or true or false"
 
 
-@pytest.mark.parametrize(
-    ("limits", "message"),
-    [
-        ({"max_steps": True}, f"max_steps: {WHOLE}, got True"),
-        ({"max_steps": -1}, f"max_steps: {WHOLE}, got -1"),
-        ({"max_steps": 2.5}, f"max_steps: {WHOLE}, got 2.5"),
-        ({"max_steps": "5"}, f"max_steps: {WHOLE}, got '5'"),
-        ({"max_llm_calls": [1]}, f"max_llm_calls: {WHOLE}, got [1]"),
-        ({"max_duration_s": True}, f"max_duration_s: {SECONDS}, got True"),
-        ({"max_duration_s": -0.5}, f"max_duration_s: {SECONDS}, got -0.5"),
-        ({"max_duration_s": math.inf}, f"max_duration_s: {SECONDS}, got inf"),
-        ({"max_duration_s": math.nan}, f"max_duration_s: {SECONDS}, got nan"),
-        ({"max_duration_s": "60"}, f"max_duration_s: {SECONDS}, got '60'"),
-        ({"compare_arguments": 1}, "compare_arguments: expected true or false, got 1"),
-        ({"loop_pattern_window": 1}, f"loop_pattern_window: {WINDOW}, got 1"),
-        ({"loop_pattern_window": 257}, f"loop_pattern_window: {WINDOW}, got 257"),
-        (
-            {"max_calls_per_tool": {"send": True}},
-            f"max_calls_per_tool.send: {WHOLE}, got True",
-        ),
-        (
-            {"max_calls_per_tool": 3},
-            "max_calls_per_tool: expected a table of names and values, got 3",
-        ),
-        (
-            {"max_calls_per_tool": {1: 3}},
-            "max_calls_per_tool: expected names as keys, got 1",
-        ),
-        ({"max_stepz": 5}, "max_stepz: there is no such option; did you mean 'max_steps'?"),
-    ],
-)
-def test_a_bad_limit_is_named_with_its_value_and_what_was_expected(
-    limits: Mapping[str, Any], message: str
-) -> None:
-    with pytest.raises(PolicyError) as in_code:
-        Policy(**limits)
-    assert str(in_code.value) == message
-    with pytest.raises(PolicyError) as in_a_file:
-        Policy.from_mapping({"limits": limits})
-    assert str(in_a_file.value) == f"limits.{message}"
+def limits_of(**limits: Any) -> Limits:
+    return Policy(**limits).settings.limits
 
 
-@pytest.mark.parametrize(
-    ("mapping", "message"),
-    [
-        ({"mode": "enforced"}, "mode: expected 'observe' or 'enforce', got 'enforced'"),
-        ({"mode": ["enforce"]}, "mode: expected 'observe' or 'enforce', got ['enforce']"),
-        ({"limit": {}}, "limit: there is no such option; did you mean 'limits'?"),
-        ({"zzz": 1}, "zzz: there is no such option; expected one of mode, limits, rules"),
-        ({"limits": 5}, "limits: expected a table of names and values, got 5"),
-        ({"rules": []}, "rules: expected a table of names and values, got []"),
-        (
-            {"rules": {"repeated_results": {}}},
-            "rules.repeated_results: there is no such option; did you mean 'repeated_result'?",
-        ),
-        (
-            {"rules": {"repeated_result": {"abbort": 5}}},
-            "rules.repeated_result.abbort: there is no such option; did you mean 'abort'?",
-        ),
-        (
-            {"rules": {"repeated_result": {"abort": True}}},
-            f"rules.repeated_result.abort: {WHOLE}, got True",
-        ),
-        (
-            {"rules": {"repeated_result": {"enabled": 1}}},
-            "rules.repeated_result.enabled: expected true or false, got 1",
-        ),
-        (
-            {"rules": {"repeated_result": 5}},
-            "rules.repeated_result: expected a table of names and values, got 5",
-        ),
-    ],
-)
-def test_a_bad_policy_is_told_by_path(mapping: Mapping[str, object], message: str) -> None:
-    with pytest.raises(PolicyError) as raised:
-        Policy.from_mapping(mapping)
-    assert str(raised.value) == message
+def rules_of(rules: Mapping[str, object], base: Policy | None = None) -> Mapping[str, Thresholds]:
+    return Policy.from_mapping({"rules": rules}, base=base).settings.rules
 
 
-def test_a_policy_that_is_no_table_is_told() -> None:
-    not_a_mapping: Any = [1]
-    with pytest.raises(PolicyError, match=r"policy: expected a table of names and values, got \[1"):
-        Policy.from_mapping(not_a_mapping)
+class TestWhatIsInForce:
+    def test_by_default_the_rules_and_no_limits(self):
+        policy = Policy()
+
+        assert policy.mode is None
+        assert policy.settings == (Limits(), DEFAULT_RULES)
+        assert policy.rule_ids == ("repeated_result", "repeated_call", "cyclic_calls")
+
+    def test_nothing(self):
+        assert Policy.none().settings == (Limits(), {})
+        assert Policy.none().rule_ids == ()
+
+    def test_the_ids_of_what_is_on(self):
+        policy = Policy(
+            max_steps=1,
+            max_llm_calls=1,
+            max_calls_per_tool={"a": 1},
+            max_duration_s=1,
+            max_repeated_calls=1,
+            max_same_tool_calls=1,
+            loop_pattern_window=2,
+            rules={"cyclic_calls": False},
+        )
+
+        assert policy.rule_ids == (
+            "step_budget",
+            "llm_call_budget",
+            "tool_call_budget",
+            "time_budget",
+            "repeated_call_limit",
+            "same_tool",
+            "loop_pattern",
+            "repeated_result",
+            "repeated_call",
+        )
+        assert Policy.none().with_limits(max_tool_calls=1).rule_ids == ("tool_call_budget",)
+
+    def test_a_mapping_says_the_same_as_keywords(self):
+        keywords = Policy(mode="enforce", max_steps=5, rules={"repeated_call": {"warn": 2}})
+        mapping = {
+            "mode": "enforce",
+            "limits": {"max_steps": 5},
+            "rules": {"repeated_call": {"warn": 2}},
+        }
+
+        assert Policy.from_mapping(mapping) == keywords
+
+    def test_so_does_a_file(self):
+        text = """
+            mode = "observe"
+
+            [limits]
+            max_steps = 50
+            max_duration_s = 2.5
+            compare_arguments = false
+
+            [limits.max_calls_per_tool]
+            send_mail = 3
+            "read file" = 0
+
+            [rules.repeated_result]
+            warn = 4
+            abort = 6
+
+            [rules.cyclic_calls]
+            enabled = false
+        """
+
+        assert Policy.from_toml(text) == Policy(
+            mode="observe",
+            max_steps=50,
+            max_duration_s=2.5,
+            compare_arguments=False,
+            max_calls_per_tool={"send_mail": 3},
+            rules={"repeated_result": {"warn": 4, "abort": 6}, "cyclic_calls": False},
+        )
+
+    def test_an_empty_mapping_and_an_empty_file_say_nothing(self):
+        assert Policy.from_mapping({}) == Policy.from_toml("") == Policy()
+        assert Policy.from_mapping({"mode": None, "limits": None, "rules": None}) == Policy()
+
+    def test_a_mapping_is_laid_over_a_base(self):
+        base = Policy(mode="enforce", max_steps=5, max_tool_calls=7, rules={"repeated_call": False})
+        policy = Policy.from_mapping({"limits": {"max_steps": 0}}, base=base)
+
+        assert policy.mode == "enforce"
+        assert policy.settings.limits == Limits(max_tool_calls=7)
+        assert set(policy.settings.rules) == {"repeated_result", "cyclic_calls"}
+        assert Policy.from_mapping({}, base=base) == base
+        assert Policy.from_mapping({"mode": "observe"}, base=base).mode == "observe"
 
 
-def test_a_file_is_named_in_errors() -> None:
-    with pytest.raises(PolicyError, match=r"^team\.toml: limits\.max_steps: expected a whole"):
-        Policy.from_toml("[limits]\nmax_steps = -1", source="team.toml")
-    with pytest.raises(PolicyError, match=r"^team\.toml: expected a TOML file, but .*line 2"):
-        Policy.from_toml("[limits]\nmax_steps = = 1", source="team.toml")
+class TestLimits:
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "max_steps",
+            "max_llm_calls",
+            "max_tool_calls",
+            "max_repeated_calls",
+            "max_same_tool_calls",
+            "loop_pattern_window",
+        ],
+    )
+    def test_whole_numbers(self, name: str):
+        assert getattr(limits_of(**{name: 7}), name) == 7
+        assert getattr(limits_of(**{name: 0}), name) is None
+        assert getattr(limits_of(**{name: None}), name) is None
+
+    def test_seconds(self):
+        assert limits_of(max_duration_s=60).max_duration_s == 60.0
+        assert limits_of(max_duration_s=0.25).max_duration_s == 0.25
+        assert limits_of(max_duration_s=0).max_duration_s is None
+        assert limits_of(max_duration_s=None).max_duration_s is None
+
+    def test_calls_per_tool(self):
+        assert limits_of(max_calls_per_tool={"a": 2, "b": 0}).max_calls_per_tool == {"a": 2}
+        assert limits_of(max_calls_per_tool=None).max_calls_per_tool == {}
+
+    def test_the_shortest_and_the_widest_window(self):
+        assert limits_of(loop_pattern_window=2).loop_pattern_window == 2
+        assert limits_of(loop_pattern_window=256).loop_pattern_window == 256
+
+    def test_they_can_be_changed(self):
+        policy = Policy(mode="enforce", max_steps=5, rules={"repeated_call": False})
+        changed = policy.with_limits(max_steps=None, max_tool_calls=2)
+
+        assert changed == Policy(mode="enforce", max_tool_calls=2, rules={"repeated_call": False})
+        assert policy.settings.limits.max_steps == 5
 
 
-def test_the_default_policy_has_the_default_rules_and_no_limits() -> None:
-    assert Policy().rule_ids == ("repeated_result", "repeated_call", "cyclic_calls")
-    assert dict(Policy().settings.rules) == DEFAULT_RULES
-    assert Policy().mode is None
+class TestRules:
+    def test_thresholds(self):
+        rules = rules_of({"repeated_result": {"warn": 2, "abort": 9}})
+
+        assert rules["repeated_result"] == Thresholds(warn=2, abort=9)
+        assert rules["cyclic_calls"] == DEFAULT_RULES["cyclic_calls"]
+
+    def test_what_is_not_said_stays(self):
+        rules = rules_of({"repeated_result": {"abort": 9}})
+
+        assert rules["repeated_result"] == Thresholds(warn=3, abort=9)
+        assert rules_of({"repeated_result": {}}) == DEFAULT_RULES
+
+    def test_a_level_can_be_off(self):
+        no_abort = rules_of({"repeated_result": {"abort": 0}})
+        no_warn = rules_of({"repeated_result": {"warn": None}})
+
+        assert no_abort["repeated_result"] == Thresholds(warn=3)
+        assert no_warn["repeated_result"] == Thresholds(abort=5)
+
+    @pytest.mark.parametrize(
+        "off", [False, None, 0, {"enabled": False}, {"enabled": False, "warn": 3}]
+    )
+    def test_a_rule_can_be_off(self, off: object):
+        assert set(rules_of({"repeated_result": off})) == {"repeated_call", "cyclic_calls"}
+        assert rules_of({"repeated_result": off}, base=Policy.none()) == {}
+
+    @pytest.mark.parametrize("on", [True, {"enabled": True}, {}])
+    def test_a_rule_can_be_on(self, on: object):
+        assert rules_of({"repeated_result": on}, base=Policy.none()) == {
+            "repeated_result": Thresholds(warn=3, abort=5)
+        }
+
+    def test_a_rule_that_is_on_keeps_its_thresholds(self):
+        base = Policy(rules={"repeated_result": {"warn": 7, "abort": 8}})
+        rules = rules_of({"repeated_result": True}, base=base)
+
+        assert rules["repeated_result"] == Thresholds(warn=7, abort=8)
 
 
-def test_none_has_nothing_but_what_is_named() -> None:
-    assert Policy.none().rule_ids == ()
-    assert Policy.none().with_limits(max_steps=5).rule_ids == ("step_budget",)
+class Unshowable:
+    def __repr__(self) -> str:
+        raise RuntimeError
 
 
-def test_zero_and_none_switch_a_limit_off() -> None:
-    on = Policy(max_steps=5, max_duration_s=2, max_calls_per_tool={"send": 1})
-    assert on.rule_ids[:3] == ("step_budget", "tool_call_budget", "time_budget")
-    assert on.with_limits(max_steps=0, max_duration_s=0.0, max_calls_per_tool=None) == Policy()
-    assert on.with_limits(max_steps=None, max_duration_s=None, max_calls_per_tool={}) == Policy()
-    assert Policy(max_calls_per_tool={"send": 0}) == Policy()
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("limits", "message"),
+        [
+            ({"max_steps": True}, f"max_steps: {NUMBER}, got True"),
+            ({"max_steps": False}, f"max_steps: {NUMBER}, got False"),
+            ({"max_steps": -1}, f"max_steps: {NUMBER}, got -1"),
+            ({"max_steps": 1.0}, f"max_steps: {NUMBER}, got 1.0"),
+            ({"max_llm_calls": "5"}, f"max_llm_calls: {NUMBER}, got '5'"),
+            ({"max_tool_calls": []}, f"max_tool_calls: {NUMBER}, got []"),
+            ({"max_repeated_calls": -3}, f"max_repeated_calls: {NUMBER}, got -3"),
+            ({"max_same_tool_calls": 2.5}, f"max_same_tool_calls: {NUMBER}, got 2.5"),
+            ({"loop_pattern_window": 1}, f"loop_pattern_window: {WINDOW}, got 1"),
+            ({"loop_pattern_window": 257}, f"loop_pattern_window: {WINDOW}, got 257"),
+            ({"loop_pattern_window": True}, f"loop_pattern_window: {NUMBER}, got True"),
+            ({"max_duration_s": True}, f"max_duration_s: {SECONDS}, got True"),
+            ({"max_duration_s": -0.5}, f"max_duration_s: {SECONDS}, got -0.5"),
+            ({"max_duration_s": math.nan}, f"max_duration_s: {SECONDS}, got nan"),
+            ({"max_duration_s": math.inf}, f"max_duration_s: {SECONDS}, got inf"),
+            ({"max_duration_s": "1m"}, f"max_duration_s: {SECONDS}, got '1m'"),
+            ({"compare_arguments": 1}, f"compare_arguments: {SWITCH}, got 1"),
+            ({"compare_arguments": None}, f"compare_arguments: {SWITCH}, got None"),
+            ({"max_calls_per_tool": 3}, f"max_calls_per_tool: {TABLE}, got 3"),
+            ({"max_calls_per_tool": {"a": True}}, f"max_calls_per_tool.a: {NUMBER}, got True"),
+            ({"max_calls_per_tool": {1: 1}}, "max_calls_per_tool: expected names as keys, got 1"),
+            ({"max_step": 3}, "max_step: there is no such option here; did you mean 'max_steps'?"),
+        ],
+    )
+    def test_limits(self, limits: dict[str, Any], message: str):
+        made: list[tuple[str, Callable[[], object]]] = [
+            ("", lambda: Policy(**limits)),
+            ("", lambda: Policy.none().with_limits(**limits)),
+            ("limits.", lambda: Policy.from_mapping({"limits": limits})),
+        ]
+        for path, make in made:
+            with pytest.raises(PolicyError) as caught:
+                make()
+            assert str(caught.value) == path + message
+
+    @pytest.mark.parametrize(
+        ("mapping", "message"),
+        [
+            ({"mode": "stop"}, "mode: expected 'observe' or 'enforce', got 'stop'"),
+            ({"mode": True}, "mode: expected 'observe' or 'enforce', got True"),
+            ({"mode": ["observe"]}, "mode: expected 'observe' or 'enforce', got ['observe']"),
+            ({"limits": 5}, f"limits: {TABLE}, got 5"),
+            ({"limits": {5: 5}}, "limits: expected names as keys, got 5"),
+            ({"rules": ["repeated_call"]}, f"rules: {TABLE}, got ['repeated_call']"),
+            ({"rules": {"repeated_call": 3}}, f"rules.repeated_call: {RULE}, got 3"),
+            ({"rules": {"repeated_call": "on"}}, f"rules.repeated_call: {RULE}, got 'on'"),
+            (
+                {"rules": {"repeated_call": {"warn": "3"}}},
+                f"rules.repeated_call.warn: {NUMBER}, got '3'",
+            ),
+            (
+                {"rules": {"repeated_call": {"abort": True}}},
+                f"rules.repeated_call.abort: {NUMBER}, got True",
+            ),
+            (
+                {"rules": {"repeated_call": {"enabled": 0}}},
+                f"rules.repeated_call.enabled: {SWITCH}, got 0",
+            ),
+            (
+                {"rules": {"repeated_call": {"warning": 3}}},
+                "rules.repeated_call.warning: there is no such option here; did you mean 'warn'?",
+            ),
+            (
+                {"rules": {"repeated_calls": True}},
+                "rules.repeated_calls: there is no such option here; did you mean 'repeated_call'?",
+            ),
+            (
+                {"rules": {"xyz": True}},
+                "rules.xyz: there is no such option here; expected one of "
+                + ", ".join(DEFAULT_RULES),
+            ),
+            (
+                {"limit": {"max_steps": 3}},
+                "limit: there is no such option here; did you mean 'limits'?",
+            ),
+            (
+                {"max_steps": 3},
+                "max_steps: there is no such option here; write it under [limits]",
+            ),
+            ({1: 2}, "policy: expected names as keys, got 1"),
+            (["limits"], f"policy: {TABLE}, got ['limits']"),
+        ],
+    )
+    def test_mappings(self, mapping: Any, message: str):
+        with pytest.raises(PolicyError) as caught:
+            Policy.from_mapping(mapping)
+
+        assert str(caught.value) == message
+
+    def test_keywords(self):
+        rules: Any = ["repeated_call"]
+        mode: Any = "on"
+        with pytest.raises(PolicyError, match=r"^rules: expected a table"):
+            Policy(rules=rules)
+        with pytest.raises(PolicyError, match=r"^rules\.repeated_call\.warn: expected a whole"):
+            Policy(rules={"repeated_call": {"warn": -1}})
+        with pytest.raises(PolicyError, match=r"^mode: expected 'observe' or 'enforce', got 'on'"):
+            Policy(mode=mode)
+
+    def test_files(self):
+        with pytest.raises(PolicyError) as caught:
+            Policy.from_toml("[limits]\nmax_steps = -1", source="agents.toml")
+        assert str(caught.value) == f"agents.toml: limits.max_steps: {NUMBER}, got -1"
+
+        with pytest.raises(PolicyError) as caught:
+            Policy.from_toml("[limits]\nmax_steps = = 3")
+        assert str(caught.value).startswith("loopguard.toml: expected a TOML file, but ")
+        assert "line 2" in str(caught.value)
+
+    def test_they_are_value_errors_without_a_trail(self):
+        with pytest.raises(ValueError, match="TOML") as caught:
+            Policy.from_toml("=")
+
+        assert caught.value.__suppress_context__
+
+    @pytest.mark.parametrize(
+        ("value", "shown"),
+        [
+            ("x" * 1000, f"'{'x' * 199}..."),
+            (Unshowable(), "a Unshowable that cannot be shown"),
+            (10**5000, "a int that cannot be shown"),
+        ],
+        ids=["long", "raises", "has too many digits"],
+    )
+    def test_what_is_long_or_cannot_be_shown(self, value: Any, shown: str):
+        with pytest.raises(PolicyError) as caught:
+            Policy(max_duration_s=value)
+
+        assert str(caught.value) == f"max_duration_s: {SECONDS}, got {shown}"
+
+    @pytest.mark.parametrize("value", [None, "observe", "enforce"])
+    def test_a_mode_that_there_is(self, value: str | None):
+        assert mode_of(value, "OTEL_LOOPGUARD_MODE") == value
+
+    def test_a_mode_that_there_is_not(self):
+        with pytest.raises(PolicyError, match=r"^OTEL_LOOPGUARD_MODE: expected 'observe' or"):
+            mode_of("Observe", "OTEL_LOOPGUARD_MODE")
 
 
-@pytest.mark.parametrize("off", [False, {"enabled": False}])
-def test_a_rule_can_be_switched_off_and_on_again(off: object) -> None:
-    without = Policy(rules={"cyclic_calls": off})
-    assert "cyclic_calls" not in without.rule_ids
-    again = Policy.from_mapping({"rules": {"cyclic_calls": True}}, base=without)
-    assert again == Policy()
+class TestChecked:
+    def test_a_policy_and_nothing_will_do(self):
+        policy = Policy(max_steps=3)
+
+        assert Policy.checked(policy) is policy
+        assert Policy.checked(None) == Policy()
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            (
+                "loopguard.toml",
+                (
+                    "policy: expected a Policy or None; read a file with "
+                    "read_policy('loopguard.toml'), got 'loopguard.toml'"
+                ),
+            ),
+            (
+                {"max_steps": 3},
+                (
+                    "policy: expected a Policy or None; make one with "
+                    "Policy.from_mapping(...), got {'max_steps': 3}"
+                ),
+            ),
+            (5, "policy: expected a Policy or None, got 5"),
+            (
+                Policy,
+                "policy: expected a Policy or None, got <class 'otel_loopguard.policy.Policy'>",
+            ),
+        ],
+    )
+    def test_nothing_else_will(self, given: object, message: str):
+        with pytest.raises(PolicyError) as caught:
+            Policy.checked(given)
+
+        assert str(caught.value) == message
+
+    def test_a_base_is_checked(self):
+        base: Any = {"max_steps": 3}
+        with pytest.raises(PolicyError, match=r"^policy: expected a Policy"):
+            Policy.from_mapping({}, base=base)
 
 
-def test_thresholds_are_laid_over_the_defaults() -> None:
-    policy = Policy(rules={"repeated_result": {"abort": 4}, "cyclic_calls": {"warn": 0}})
-    assert policy.settings.rules["repeated_result"] == Thresholds(warn=3, abort=4)
-    assert policy.settings.rules["cyclic_calls"] == Thresholds(warn=None, abort=3)
+class TestValue:
+    def test_policies_are_equal_by_what_is_in_force(self):
+        assert Policy(max_steps=3) == Policy.from_toml("[limits]\nmax_steps = 3")
+        assert Policy(max_steps=0) == Policy()
+        assert Policy(max_steps=3) != Policy(max_steps=4)
+        assert Policy(mode="observe") != Policy()
+        assert Policy(rules={"repeated_call": False}) != Policy()
+        assert Policy() != "policy"
 
+    def test_they_are_no_keys(self):
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(Policy())
 
-def test_a_mapping_is_laid_over_its_base() -> None:
-    base = Policy(mode="enforce", max_steps=5, rules={"cyclic_calls": False})
-    assert Policy.from_mapping({}, base=base) == base
-    changed = Policy.from_mapping({"mode": "observe", "limits": {"max_llm_calls": 2}}, base=base)
-    assert changed.mode == "observe"
-    assert changed.settings.limits.max_steps == 5
-    assert changed.settings.limits.max_llm_calls == 2
-    assert "cyclic_calls" not in changed.rule_ids
+    def test_they_show_what_is_in_force(self):
+        text = repr(Policy(mode="enforce", max_steps=3))
 
+        assert text.startswith("Policy(mode='enforce', limits=Limits(max_steps=3,")
+        assert "'cyclic_calls': Thresholds(warn=2, abort=3)" in text
 
-def test_code_mapping_and_file_say_the_same() -> None:
-    in_code = Policy(mode="observe", max_steps=100, rules={"repeated_call": {"warn": 2}})
-    mapping = {
-        "mode": "observe",
-        "limits": {"max_steps": 100},
-        "rules": {"repeated_call": {"warn": 2}},
-    }
-    text = 'mode = "observe"\n[limits]\nmax_steps = 100\n[rules.repeated_call]\nwarn = 2\n'
-    assert in_code == Policy.from_mapping(mapping) == Policy.from_toml(text)
-    assert in_code != Policy()
-    assert in_code != "a policy"
+    @pytest.mark.parametrize("name", ["mode", "settings", "other"])
+    def test_they_cannot_be_changed(self, name: str):
+        policy = Policy()
 
+        with pytest.raises(AttributeError):
+            setattr(policy, name, None)
+        with pytest.raises(AttributeError):
+            setattr(policy.settings.limits, name, None)
 
-def test_a_policy_cannot_be_changed_and_shows_what_it_holds() -> None:
-    policy: Any = Policy(max_steps=5)
-    with pytest.raises(AttributeError):
-        policy.mode = "enforce"
-    assert "max_steps=5" in repr(policy)
-    with pytest.raises(TypeError):
-        hash(policy)
+    def test_what_they_were_made_of_can(self):
+        per_tool = {"a": 1}
+        rules: dict[str, dict[str, int]] = {"repeated_call": {"warn": 2}}
+        policy = Policy(max_calls_per_tool=per_tool, rules=rules)
+        same = Policy(max_calls_per_tool={"a": 1}, rules={"repeated_call": {"warn": 2}})
+        per_tool["b"] = 1
+        rules["repeated_call"]["warn"] = 9
+        rules["cyclic_calls"] = {"warn": 9}
+
+        assert policy == same
+        assert Policy() == Policy.from_mapping({})
+
+    def test_any_mapping_will_do(self):
+        mapping = MappingProxyType({"limits": MappingProxyType({"max_steps": 3})})
+
+        assert Policy.from_mapping(mapping) == Policy(max_steps=3)
+
+    def test_they_can_be_copied_and_sent(self):
+        policy = Policy(mode="enforce", max_steps=3, max_calls_per_tool={"a": 1})
+
+        assert pickle.loads(pickle.dumps(policy)) == policy  # noqa: S301 -- its own dump
+        assert copy.deepcopy(policy) == policy

@@ -462,7 +462,7 @@ def test_a_report_outlives_the_counters_of_its_run() -> None:
     assert ended.report is not None
     assert run.report() == ended.report
     assert run.report().tool_calls == 1
-    run.stopped = True
+    run.heard = True
     assert run.report().status == "aborted"
 
 

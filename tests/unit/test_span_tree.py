@@ -38,13 +38,22 @@ def test_a_span_hangs_below_its_parent() -> None:
     assert leaf.local_root() is root
 
 
-def test_a_remote_or_unknown_parent_is_none() -> None:
+def test_a_remote_parent_is_none() -> None:
     tree = SpanTree()
     tree.enter(record(1))
 
     assert tree.enter(record(2, 1, remote=True)).parent is None
-    assert tree.enter(record(3, 99)).parent is None
     assert tree.enter(record(4, 4)).parent is None
+
+
+def test_a_parent_that_was_not_seen_holds_its_children_together() -> None:
+    tree = SpanTree()
+    first, second = tree.enter(record(3, 99)), tree.enter(record(4, 99))
+
+    assert first.parent is not None
+    assert first.parent is second.parent is tree.get(99)
+    assert first.parent.stands_in
+    assert not first.parent.is_lost
 
 
 def test_a_span_may_hang_below_one_that_has_ended() -> None:
