@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanProcessor
-from opentelemetry.trace import StatusCode
 
-from otel_loopguard import semconv
 from otel_loopguard.abort.aborted import RunAborted
 from otel_loopguard.abort.cancel_task import RootTask
 from otel_loopguard.abort.hooks import checked as checked_hooks
@@ -22,9 +19,10 @@ from otel_loopguard.abort.model_gate import guard_requests, leave_requests
 from otel_loopguard.admission import Admission
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.environment import resolve_mode
+from otel_loopguard.live_spans import record_of
 from otel_loopguard.policy import Mode, Policy, PolicyError
 from otel_loopguard.runs import Run, Verdict
-from otel_loopguard.spans import SpanEventRecord, SpanRecord
+from otel_loopguard.steps import UNKNOWN
 from otel_loopguard.telemetry import Telemetry
 from otel_loopguard.tracker import RunTracker
 
@@ -38,6 +36,16 @@ if TYPE_CHECKING:
 
 _FAULTS = 20
 """Kinds of faults of our own that are logged, each once."""
+
+_BLIND = (
+    "the arguments of tool calls (first: %s) are not on their spans, so repeated calls cannot be "
+    "recognised and only limits act; OpenTelemetry's instrumentations write them with "
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
+)
+_UNSEEN = (
+    "%d model requests were made in run %s and no span of the agent arrived: it is not "
+    "instrumented, or writes to another tracer provider, so loops cannot be recognised"
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -102,6 +110,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._ladder = Ladder(hooks, built_in, timeout_s=hook_timeout_s, tell=self._came_out)
         self._telemetry.announce(hooks=self._ladder.names if self._enforces else ())
         self._faults: set[str] = set()
+        self._is_blind_known = False
         self._is_shut_down = False
         if gated:
             guard_requests(self)
@@ -173,6 +182,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
 
     def _write(self, verdict: Verdict) -> None:
         run, decision = verdict.run, verdict.decision
+        self._warn_if_blind(verdict)
         if verdict.opened:
             self._telemetry.run_opened(run.agent)
         for violation in () if decision is None else decision.violations:
@@ -193,11 +203,25 @@ class LoopGuardSpanProcessor(SpanProcessor):
         if verdict.report is not None:
             self._telemetry.run_ended(verdict.run.agent, verdict.report)
 
+    def _warn_if_blind(self, verdict: Verdict) -> None:
+        """Say once what the spans do not show: a guard that sees nothing stops nothing."""
+        step = verdict.step
+        if step is None or step.kind != "tool" or verdict.node is None or verdict.node.is_open:
+            return
+        if step.arguments is UNKNOWN and not self._is_blind_known:
+            self._is_blind_known = True
+            _logger.warning(_BLIND, step.name)
+
+    def _warn_if_unseen(self, run: Run, report: RunReport) -> None:
+        if run.unseen and not report.tool_calls and run.unseen == report.model_calls:
+            _logger.warning(_UNSEEN, run.unseen, run.id)
+
     def _closed(self, run: Run, report: RunReport) -> None:
         """Hear that a run has ended that no span ended."""
         try:
             self._describe(run)
             self._telemetry.run_ended(run.agent, report)
+            self._warn_if_unseen(run, report)
         except Exception as error:  # noqa: BLE001 -- called from the user's own code
             self._fault(error)
 
@@ -223,42 +247,6 @@ class LoopGuardSpanProcessor(SpanProcessor):
                 _logger.error(
                     "the loop guard failed on a span; the application goes on", exc_info=error
                 )
-
-
-def record_of(span: ReadableSpan) -> SpanRecord:
-    """Return a live or ended span of the SDK as plain data."""
-    context, parent, status = span.get_span_context(), span.parent, span.status
-    scope, is_error = span.instrumentation_scope, status.status_code is StatusCode.ERROR
-    attributes = _copied(span.attributes)
-    failed = span.end_time is not None and (is_error or semconv.ERROR_TYPE in attributes)
-    return SpanRecord(
-        name=span.name,
-        trace_id=context.trace_id if context else 0,
-        span_id=context.span_id if context else 0,
-        parent_id=None if parent is None else parent.span_id,
-        parent_is_remote=parent is not None and parent.is_remote,
-        is_sampled=context is not None and context.trace_flags.sampled,
-        scope="" if scope is None else scope.name,
-        attributes=attributes,
-        # Only a failed span's are read, and reading them costs more than all the rest.
-        events=[
-            SpanEventRecord(name=event.name, attributes=event.attributes or {})
-            for event in (span.events if failed else ())
-        ],
-        is_error=is_error,
-        status_message=status.description or "",
-        started_ns=span.start_time or 0,
-        ended_ns=span.end_time,
-        # Not public, but nothing else tells that a value may have been cut.
-        value_length_limit=getattr(getattr(span, "_attributes", None), "max_value_len", None),
-    )
-
-
-def _copied(attributes: Mapping[str, object] | None) -> Mapping[str, object]:
-    """Return attributes as a dictionary: the SDK's takes a lock and two calls for each look-up."""
-    if isinstance(attributes, MappingProxyType):
-        return attributes.copy()
-    return {} if attributes is None else attributes
 
 
 def _built_in(names: Iterable[BuiltIn]) -> frozenset[BuiltIn]:

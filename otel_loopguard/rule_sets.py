@@ -58,6 +58,18 @@ class RuleSets:
         self.newest: RuleSet | None = None
         """What was kept last."""
 
+    def of_kind(self, kind: StepKind) -> RuleSet:
+        """Return the rules that look at the run as a whole, for a step of this kind.
+
+        Raises:
+            ValueError: if there is no such kind.
+
+        """
+        rules = self.by_kind.get(kind)
+        if rules is None:
+            raise ValueError(f"Step.kind: expected one of {', '.join(KINDS)}, got {kind!r}")
+        return rules
+
     def of_tool(self, agent: str) -> RuleSet:
         """Return the rules for a tool call of this agent, the run's own included."""
         rules = self._agents.get(agent)

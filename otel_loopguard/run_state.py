@@ -87,7 +87,7 @@ class RunState:
             if step.arguments is not UNKNOWN:
                 call = call_of(agent, name, fingerprint(step.arguments))
         else:
-            rules = self._rules.by_kind[kind]
+            rules = self._rules.of_kind(kind)
         novel = call is None or call not in self._seen
         elapsed_s = now_s - self.totals.started_s
         facts = Facts(kind, name, elapsed_s, call, novel=novel, ahead=ahead)

@@ -1,0 +1,61 @@
+"""What the guard says when it cannot see: an agent without spans, and calls without arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from otel_loopguard import guarded_run
+from tests._tracing import Traced, traced
+
+
+@pytest.fixture
+def process() -> Generator[Traced]:
+    with traced() as made:
+        yield made
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message for record in caplog.records if record.name.startswith("otel_loopguard")]
+
+
+def test_requests_without_spans_are_told_of(
+    process: Traced, caplog: pytest.LogCaptureFixture
+) -> None:
+    guard = process.guard(mode="enforce")
+    with guarded_run("order-4711") as run:
+        for _ in range(3):
+            allowed = guard.admit()
+            assert allowed is not None
+            allowed.over(failed=False)
+
+    assert run.report is not None
+    assert run.report.model_calls == run.report.steps == 3
+    (message,) = said(caplog)
+    assert message.startswith("3 model requests were made in run order-4711 and no span")
+
+
+def test_calls_without_arguments_are_told_of_once(
+    process: Traced, caplog: pytest.LogCaptureFixture
+) -> None:
+    process.guard()
+    with process.agent():
+        for _ in range(3):
+            with process.tracer.start_as_current_span(
+                "execute_tool search", attributes={"gen_ai.operation.name": "execute_tool"}
+            ):
+                pass
+
+    (message,) = said(caplog)
+    assert message.startswith("the arguments of tool calls (first: search) are not on their spans")
+
+
+def test_nothing_is_said_of_an_agent_that_shows_itself(
+    process: Traced, caplog: pytest.LogCaptureFixture
+) -> None:
+    process.guard(mode="enforce")
+    with guarded_run(), process.agent():
+        process.work(2)
+
+    assert said(caplog) == []
