@@ -246,6 +246,35 @@ def test_a_failure_gives_back_its_own_place_and_nobody_else_s(process: Traced) -
             pass
 
 
+def test_a_step_that_starts_meanwhile_leaves_another_request_s_place_alone(
+    process: Traced,
+) -> None:
+    """A tool that asks a model by itself, beside a model call of the agent that has a span."""
+    guard = process.guard(limit(2), mode="enforce")
+    with process.agent():
+        tool = contextvars.copy_context()
+        on_its_way = tool.run(guard.admit)
+        assert on_its_way is not None
+        with process.chat(), request(guard):
+            pass
+        assert run_in(guard).ahead == 1
+        with pytest.raises(RunAborted), request(guard):
+            pass
+        tool.run(on_its_way.over, failed=False)
+
+
+def test_a_step_that_starts_counts_on_top_of_the_requests_of_which_nobody_writes(
+    process: Traced,
+) -> None:
+    guard = process.guard(limit(2), mode="enforce")
+    with process.agent():
+        make(guard, 2)
+        with process.chat():
+            assert run_in(guard).trip is not None
+            with pytest.raises(RunAborted), request(guard):
+                pass
+
+
 def test_places_do_not_pile_up(process: Traced) -> None:
     guard = process.guard(Policy.none(), mode="enforce")
     before = REQUESTS.get()

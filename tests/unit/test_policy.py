@@ -7,13 +7,13 @@ import math
 import pickle
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
-from otel_loopguard.detectors import DEFAULT_RULES, Limits, Thresholds
-from otel_loopguard.options import mode_of
-from otel_loopguard.policy import Policy, PolicyError
+from otel_loopguard.detectors import DEFAULT_RULES, DETECTORS, Limits, Thresholds
+from otel_loopguard.options import LIMIT_OF_RULE, mode_of
+from otel_loopguard.policy import LimitOptions, Policy, PolicyError
 
 NUMBER = "expected a whole number of at least 1 (0 or None switches it off)"
 SECONDS = "expected a number of seconds above 0 (0 or None switches it off)"
@@ -443,3 +443,11 @@ class TestValue:
 
         assert pickle.loads(pickle.dumps(policy)) == policy  # noqa: S301 -- its own dump
         assert copy.deepcopy(policy) == policy
+
+
+def test_every_limit_is_an_option_and_has_a_rule():
+    options = get_type_hints(LimitOptions)
+    assert set(options) == set(Limits.__struct_fields__)
+    switches = {*Limits.__struct_fields__} - {"compare_arguments", "max_calls_per_tool"}
+    assert set(LIMIT_OF_RULE.values()) == switches
+    assert {*LIMIT_OF_RULE, *DEFAULT_RULES} == {detector.rule for detector in DETECTORS}

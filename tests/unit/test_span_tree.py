@@ -105,6 +105,17 @@ def test_too_many_spans_push_out_the_oldest(monkeypatch: pytest.MonkeyPatch) -> 
     assert list(nodes[4].upwards()) == [nodes[4], nodes[3], nodes[2], nodes[1]], "cut off above"
 
 
+def test_an_ended_span_that_is_pushed_out_is_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(span_tree, "SPANS", 3)
+    tree = SpanTree()
+    for node in chain(tree, 1, 2, 3):
+        tree.close(node)
+    chain(tree, 4, 5)
+
+    assert tree.get(1) is None
+    assert tree.evicted == 0
+
+
 def test_a_long_lived_root_outlives_its_ended_children(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(span_tree, "SPANS", 20)
     monkeypatch.setattr(span_tree, "ENDED", 5)
