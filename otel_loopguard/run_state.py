@@ -66,7 +66,7 @@ class RunState:
         self._rules = RuleSets(settings)
         self._open = OpenSteps()
         self._records_come = self._results_come = False
-        self._waiting: list[tuple[Facts, RuleSet]] = []
+        self._waiting: list[tuple[Facts, RuleSet, bool]] = []
         self._seen: dict[int, None] = {}
         self._forgotten = 0
         self._reported: dict[tuple[str, str], Violation] = {}
@@ -99,16 +99,17 @@ class RunState:
     def commit(self, begun: Begun, *, refused: bool) -> OpenStep:
         """Count a step that happens, and wait for its record."""
         step, facts, rules = begun.step, begun.facts, begun.rules
+        repeatable = step.kind == "tool" and not step.approved
         self.totals.begin(step.kind, step.name, begun.number, begun.now_s)
-        if rules is not self._rules.newest and step.kind == "tool" and not step.approved:
+        if repeatable and rules is not self._rules.newest:
             self._rules.keep(step.agent, rules)
         if refused:
             facts = msgspec.structs.replace(facts, novel=False)
         if self._records_come:
             for detector in rules.at_start if facts.call is None else rules.started:
                 detector.commit(facts)
-            if not self._results_come:
-                self._await_result(facts, rules)
+            if not self._results_come and (repeatable or step.kind == "llm"):
+                self._await_result(facts, rules, refused=refused)
         else:
             for detector in rules.early:
                 detector.commit(facts)
@@ -170,13 +171,13 @@ class RunState:
         violations = tuple(self._reported.values())
         return self.totals.report(now_s, status, violations, self._open.call_ids())
 
-    def _await_result(self, facts: Facts, rules: RuleSet) -> None:
+    def _await_result(self, facts: Facts, rules: RuleSet, *, refused: bool) -> None:
         if facts.kind == "tool":
-            self._waiting.append((facts, rules))
+            self._waiting.append((facts, rules, refused))
             del self._waiting[:-WAITING]
-        elif facts.kind == "llm":
-            for earlier, its_rules in self._waiting:
-                novel = earlier.novel and earlier.call not in self._seen
+        else:
+            for earlier, its_rules, was_refused in self._waiting:
+                novel = not was_refused and earlier.call not in self._seen
                 known = msgspec.structs.replace(earlier, novel=novel)
                 for detector in its_rules.late if known.call is None else its_rules.at_result:
                     detector.commit(known)

@@ -603,6 +603,17 @@ def test_a_cancellation_that_comes_too_late_does_not_hit_what_follows(process: T
     assert asyncio.run(main()) == "untouched"
 
 
+def test_without_a_block_the_task_in_which_the_run_began_is_cancelled(process: Traced) -> None:
+    process.guard(TWO_CALLS, mode="enforce")
+
+    async def main() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await endless(process)
+
+    asyncio.run(main())
+    assert process.total("loopguard.aborts", abort__hook="cancel", abort__result="ok") == 1
+
+
 def test_a_task_goes_on_with_its_next_job_after_a_run_without_a_block(process: Traced) -> None:
     """Without `guarded_run` too, a cancellation on its way must not outlive the run."""
     process.guard(TWO_CALLS, mode="enforce")

@@ -198,6 +198,13 @@ class TestConstruction:
 
         assert guard.policy == Policy(max_steps=5, max_tool_calls=9)
 
+    def test_a_callback_can_be_called_and_a_policy_is_one(self):
+        unusable: Any = "print"
+        with pytest.raises(PolicyError, match=r"^on_violation: expected a callable or None, got"):
+            LoopGuard(on_violation=unusable)
+        with pytest.raises(PolicyError, match=r"^policy: expected a Policy or None"):
+            LoopGuard(unusable)
+
     @pytest.mark.parametrize(
         ("options", "message"),
         [

@@ -51,9 +51,11 @@ class Feed:
         *,
         name: str = "span",
         remote: bool = False,
+        live: object = None,
     ) -> Verdict | None:
         self._parents[span_id] = parent
-        return self.tracker.started(self._record(span_id, attributes, name=name, remote=remote))
+        record = self._record(span_id, attributes, name=name, remote=remote)
+        return self.tracker.started(record, live)
 
     def end(self, span_id: int, attributes: Mapping[str, object], **more: object) -> Verdict | None:
         written = {key.replace("__", "."): value for key, value in more.items()}
@@ -348,6 +350,28 @@ def test_recorded_spans_know_nothing_of_contexts() -> None:
 
         assert run_of(feed.start(1, AGENT)).kind == "agent"
         assert feed.whole(2, TOOL).kind == "root"
+
+    in_fresh_context().run(scene)
+
+
+class Live:
+    """Stands for a span of the SDK: something that can be referred to weakly."""
+
+
+def test_a_run_whose_span_nobody_can_end_any_more_is_left_by_its_context() -> None:
+    def scene() -> None:
+        feed = Feed(live=True)
+        live = Live()
+        run = run_of(feed.start(1, AGENT, live=live))
+        feed.start(2, NOBODY, 1)
+        assert feed.whole(3, TOOL) is run
+        del live
+        gc.collect()
+
+        assert feed.tracker.in_context() is None
+        assert feed.whole(4, TOOL) is not run
+        assert feed.whole(5, TOOL, 2) is not run
+        assert [each for each, _ in feed.closed] == [run]
 
     in_fresh_context().run(scene)
 
