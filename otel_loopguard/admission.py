@@ -58,9 +58,11 @@ class Admission:
 
     def _decide(self, run: Run, node: Node | None, *, opened: bool) -> None:
         decision = None
-        if run.trip is None and not self._claim(run, node):
+        claimed = self._claim(run, node)
+        if run.trip is None and not claimed:
             decision = self._ask(run)
-        if run.trip is not None:
+        # A step that was let through before the limit was reached may still be made.
+        if run.trip is not None and not (claimed and run.trip.phase == "pre"):
             run.refused_requests += 1
             self.refusals = run.refused_requests
             _prevent(run, node)

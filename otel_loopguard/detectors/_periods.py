@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 
 _NONE: Mapping[int, int] = {}
@@ -19,7 +18,7 @@ class Periods:
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
-        self._calls: deque[int] = deque(maxlen=longest)
+        self._calls: list[int] = []  # a deque of eight takes ten times the space
         self._recent: set[int] = set()
         """The calls above and some older ones: most calls are new, and this says so at once."""
         self.matched: Mapping[int, int] = _NONE
@@ -44,6 +43,8 @@ class Periods:
         recent = self._recent
         self.matched = _NONE if restart or call not in recent else self.matched_with(call)
         self._calls.append(call)
+        if len(self._calls) > self._longest:
+            del self._calls[0]
         recent.add(call)
         if len(recent) > 2 * self._longest:
             self._recent = set(self._calls)

@@ -198,6 +198,13 @@ class TestConstruction:
 
         assert guard.policy == Policy(max_steps=5, max_tool_calls=9)
 
+    def test_a_step_has_one_of_four_kinds(self):
+        odd: Any = Step(kind="model")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        guard = LoopGuard()
+        for ask in (guard.preview, guard.check, guard.record):
+            with pytest.raises(ValueError, match=r"^Step\.kind: expected one of llm, tool, agent"):
+                ask(odd)
+
     def test_a_callback_can_be_called_and_a_policy_is_one(self):
         unusable: Any = "print"
         with pytest.raises(PolicyError, match=r"^on_violation: expected a callable or None, got"):

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 
 import httpx
 import pytest
+from opentelemetry import trace
 
 from otel_loopguard import Policy, RunAborted, guarded_run
 from tests._tracing import Traced, traced
@@ -84,6 +85,21 @@ def test_the_event_of_a_refused_request_is_on_the_agent_that_made_it(process: Tr
 
     events = {span.name: [event.name for event in span.events] for span in process.spans}
     assert events == {"invoke_agent scout": ["loopguard.violation"], "GET /": []}
+
+
+def test_a_step_that_was_let_through_before_the_limit_was_reached_is_still_made(
+    process: Traced,
+) -> None:
+    guard = process.guard(limit(1), mode="enforce")
+    with process.agent() as agent:
+        beside = trace.set_span_in_context(agent)
+        with process.chat():
+            refused = process.tracer.start_span(
+                "chat m", beside, attributes={"gen_ai.operation.name": "chat"}
+            )
+            assert guard.admit() is not None
+        with trace.use_span(refused, end_on_exit=True), pytest.raises(RunAborted):
+            guard.admit()
 
 
 def test_a_block_is_entered_once_at_a_time() -> None:
