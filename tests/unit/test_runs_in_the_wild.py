@@ -11,7 +11,7 @@ import httpx
 import pytest
 from opentelemetry import trace
 
-from otel_loopguard import Policy, RunAborted, guarded_run
+from otel_loopguard import AbortRequest, Policy, RunAborted, guarded_run
 from tests._tracing import Traced, traced
 
 
@@ -111,7 +111,8 @@ def test_a_block_is_entered_once_at_a_time() -> None:
 
 
 def test_an_error_of_a_run_that_only_a_hook_was_to_stop_stays_what_it_is(process: Traced) -> None:
-    process.guard(limit(1), abort_hooks=[lambda _: None], abort=())
+    told: list[AbortRequest] = []
+    process.guard(limit(1), abort_hooks=[told.append], abort=())
     with pytest.raises(KeyError), guarded_run() as run:
         for _ in range(2):
             with process.chat():
@@ -120,6 +121,7 @@ def test_an_error_of_a_run_that_only_a_hook_was_to_stop_stays_what_it_is(process
 
     assert run.report is not None
     assert run.report.rule == "llm_call_budget"
+    assert [request.run_id for request in told] == [run.run_id]
 
 
 async def ask(transport: httpx.MockTransport, path: str, **headers: str) -> None:
