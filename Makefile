@@ -20,7 +20,7 @@ demo:
 	$(in) demo python examples/demo
 
 test-core:
-	$(in) test pytest -n auto $(core)
+	$(in) test pytest -n auto --dist loadfile $(core)
 
 test-frameworks:
 	@$(MAKE) --no-print-directory --jobs=3 $(synchronised) $(frameworks:%=test-framework-%)
@@ -33,11 +33,11 @@ test-system:
 
 test-oldest: which = --oldest-python
 test-oldest:
-	$(in) oldest pytest -n auto $(core)
+	$(in) oldest pytest -n auto --dist loadfile $(core)
 
 test-all-pythons: which = --every-python
 test-all-pythons:
-	$(in) test pytest -n auto $(core)
+	$(in) test pytest -n auto --dist loadfile $(core)
 
 test-core-install: which = --every-python
 test-core-install:
@@ -48,7 +48,7 @@ pythons:
 
 coverage:
 	$(in) test coverage erase
-	$(in) test coverage run -m pytest -n auto tests/unit tests/properties
+	$(in) test coverage run -m pytest -n auto --dist loadfile tests/unit tests/properties
 	$(in) test coverage combine --quiet
 	$(in) test coverage report
 
