@@ -9,10 +9,8 @@ GEN_AI_PROVIDER_NAME = "gen_ai.provider.name"  # who serves the model
 GEN_AI_SYSTEM = "gen_ai.system"  # the same, before 1.37
 GEN_AI_REQUEST_MODEL = "gen_ai.request.model"  # the model that was asked for
 GEN_AI_RESPONSE_MODEL = "gen_ai.response.model"  # the model that answered
-GEN_AI_RESPONSE_ID = "gen_ai.response.id"  # the provider's id of the answer
 GEN_AI_RESPONSE_FINISH_REASONS = "gen_ai.response.finish_reasons"  # why the answer ended
 GEN_AI_RESPONSE_FINISH_REASON = "gen_ai.response.finish_reason"  # the same, Semantic Kernel
-GEN_AI_CONVERSATION_ID = "gen_ai.conversation.id"  # which conversation, over many runs
 GEN_AI_AGENT_NAME = "gen_ai.agent.name"  # the agent that acts
 GEN_AI_AGENT_CALL_ID = "gen_ai.agent.call.id"  # which invocation of the agent, Pydantic AI
 GEN_AI_WORKFLOW_NAME = "gen_ai.workflow.name"  # the workflow, where it is no agent
@@ -43,7 +41,6 @@ ANTHROPIC_STOP_REASON = "anthropic.message.stop_reason"  # finish reason, the An
 PYDANTIC_TOOL_ARGUMENTS = "tool_arguments"  # arguments, Pydantic AI format 2
 PYDANTIC_TOOL_RESPONSE = "tool_response"  # result, Pydantic AI format 2
 PYDANTIC_COST = "operation.cost"  # US dollars of one model call, Pydantic AI
-MCP_METHOD_NAME = "mcp.method.name"  # marks a span of the MCP client or server
 
 # OpenInference semantic conventions (Arize).
 OPENINFERENCE_SPAN_KIND = "openinference.span.kind"  # LLM, TOOL, AGENT, CHAIN, ...
@@ -55,7 +52,6 @@ OPENINFERENCE_OUTPUT_VALUE = "output.value"  # a tool's result, a model's whole 
 OPENINFERENCE_TOOL_NAME = "tool.name"  # the tool that is called
 OPENINFERENCE_TOOL_ID = "tool.id"  # the call's id, Google ADK and the Claude Agent SDK
 OPENINFERENCE_TOOL_CALL_ID = "tool_call.id"  # the call's id, Pydantic AI
-OPENINFERENCE_SESSION_ID = "session.id"  # which conversation, over many runs
 LLM_MODEL_NAME = "llm.model_name"  # the model
 LLM_PROVIDER = "llm.provider"  # who serves the model
 LLM_SYSTEM = "llm.system"  # whose model it is
