@@ -21,9 +21,9 @@ from unicodedata import is_normalized
 
 from msgspec import DecodeError
 
-from otel_loopguard._json_text import decode, value_of
-from otel_loopguard._normal_form import PARTS, normal_form
-from otel_loopguard._scalars import ZEROS, encode
+from otel_loopguard.values._json_text import decode, value_of
+from otel_loopguard.values._normal_form import PARTS, normal_form
+from otel_loopguard.values._scalars import ZEROS, encode
 
 
 class Unknown(enum.Enum):
@@ -40,6 +40,7 @@ Canonical: TypeAlias = bytes | Literal[Unknown.UNKNOWN]
 _TEXT: Final[Callable[[object], str]] = vars(str)["__str__"]
 _VALUES: Final[Callable[[object], Iterable[object]]] = vars(dict)["values"]
 _LONG_NUMBER: Final = b"0" * (ZEROS + 1)
+_QUOTE: Final = ord('"')
 
 
 def fingerprint(value: object) -> int | None:
@@ -59,12 +60,11 @@ def canonical(value: object) -> Canonical:
     is `UNKNOWN`. JSON text may have any length.
     """
     try:
-        if issubclass(type(value), str):  # `isinstance` would ask the value for its class
+        kind = type(value)
+        if kind is not dict and issubclass(kind, str):  # `isinstance` would ask the value
             content, is_plain = value_of(_TEXT(value))
-            write = encode if is_plain else None
-        else:
-            content, write = value, _writer_of(value)
-        return normal_form(content, UNKNOWN) if write is None else _written(content, write)
+            return _written(content, encode if is_plain else None)
+        return _written(value, _writer_of(value))
     except Exception:  # noqa: BLE001 - values run foreign code: what raises cannot be read
         return UNKNOWN
 
@@ -103,8 +103,10 @@ def _respelled(value: object) -> bytes:
     return encode(decode(encode(value)))
 
 
-def _written(value: object, write: Callable[[object], bytes]) -> bytes:
+def _written(value: object, write: Callable[[object], bytes] | None) -> bytes:
     """Return the canonical text of plain data: almost always what the encoder writes."""
+    if write is None:
+        return normal_form(value, UNKNOWN)
     try:
         text = write(value)
     except (RecursionError, TypeError, ValueError, DecodeError):
@@ -113,6 +115,6 @@ def _written(value: object, write: Callable[[object], bytes]) -> bytes:
         return normal_form(value, UNKNOWN)
     if not text.isascii() and not is_normalized("NFC", text.decode()):
         return normal_form(value, UNKNOWN)
-    if len(text) > ZEROS and text.find(_LONG_NUMBER) >= 0:
+    if len(text) > ZEROS and text[0] != _QUOTE and text.find(_LONG_NUMBER) >= 0:
         return normal_form(value, UNKNOWN)
     return text

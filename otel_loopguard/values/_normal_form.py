@@ -21,8 +21,8 @@ from operator import itemgetter
 from typing import Any, Final
 from unicodedata import normalize
 
-from otel_loopguard._contents import contents
-from otel_loopguard._scalars import SCALARS, string
+from otel_loopguard.values._contents import contents
+from otel_loopguard.values._scalars import SCALARS, string
 
 PARTS: Final = 100_000
 """How many parts (items, members, keys) a value may have; what has more is unreadable."""

@@ -14,12 +14,13 @@ from typing import Any, Final
 
 import msgspec
 
-from otel_loopguard._normal_form import PARTS, UnreadableError
-from otel_loopguard._scalars import number_text
+from otel_loopguard.values._normal_form import PARTS, UnreadableError
+from otel_loopguard.values._scalars import number_text
 
 _SPACE: Final = " \t\n\r"
 _BLANKS: Final = frozenset(_SPACE)
-_STARTS: Final = frozenset('{["-0123456789')
+_ENDS: Final = {"{": "}", "[": "]", '"': '"', **dict.fromkeys("-0123456789", "0123456789")}
+"""How JSON text begins, and what it then ends with: a failed attempt to read is slow."""
 _WORDS: Final[dict[str, tuple[object, bool]]] = {
     "true": (True, True),
     "false": (False, True),
@@ -47,8 +48,11 @@ def value_of(text: str, layers: int = 4) -> tuple[object, bool]:
     start = text[:1]
     if start in _BLANKS:
         start = text.lstrip(_SPACE)[:1]
-    if start not in _STARTS or not layers:
+    ends = _ENDS.get(start)
+    if ends is None or not layers:
         return _WORDS.get(text.strip(_SPACE), (text, True)) if start in _LETTERS else (text, True)
+    if text[-1] not in ends and text.rstrip(_SPACE)[-1] not in ends:
+        return text, True
     try:
         content = decode(text)
     except (RecursionError, UnicodeEncodeError, msgspec.ValidationError):

@@ -1,0 +1,1 @@
+"""What values are, and when two of them are the same."""
