@@ -33,6 +33,10 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
     agent: str = ""
     wasted_steps: int = 0
     """Steps that did nothing but repeat."""
+    wasted_tokens: int = 0
+    """Tokens that the run has spent since the first of them."""
+    wasted_cost_usd: float = 0.0
+    """Dollars that the run has spent since the first of them, as far as costs are known."""
     span: SpanKey | None = None
 
     @property
@@ -101,6 +105,8 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     """Open steps forgotten because too many were open at once."""
     failed_callbacks: int
     """How often `on_violation` raised."""
+    calls_without_cost: int = 0
+    """Model calls that came back and whose cost is not known."""
 
 
 class RunReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -60,14 +60,12 @@ def ending_of(step: Step) -> Status:
         return "tool_error" if step.kind == "tool" and step.error is not None else "running"
     if step.error is not None:
         return "provider_error"
-    # Some write the name of an enumeration's member: `FinishReason.STOP`.
-    reasons = {reason.rpartition(".")[2].lower() for reason in step.finish_reasons}
+    reasons = _reasons_of(step)
     if reasons & _TRUNCATED:
         return "truncated"
     if reasons & _FILTERED:
         return "filtered"
-    asked = step.tool_calls is not UNKNOWN and bool(step.tool_calls)
-    if asked or reasons & _TOOLS or not reasons & _FINISHED:
+    if asks_for_tools(step) or not reasons & _FINISHED:
         return "running"
     blank = isinstance(step.output, str) and not step.output.strip()
     return "empty" if blank else "complete"
@@ -76,3 +74,14 @@ def ending_of(step: Step) -> Status:
 def finished(step: Step) -> bool:
     """Say whether this turn is known to have finished the run, its text included."""
     return isinstance(step.output, str) and ending_of(step) == "complete"
+
+
+def asks_for_tools(step: Step) -> bool:
+    """Say whether this turn is known to have asked for tools."""
+    asked = step.tool_calls is not UNKNOWN and bool(step.tool_calls)
+    return asked or not _TOOLS.isdisjoint(_reasons_of(step))
+
+
+def _reasons_of(step: Step) -> set[str]:
+    # Some write the name of an enumeration's member: `FinishReason.STOP`.
+    return {reason.rpartition(".")[2].lower() for reason in step.finish_reasons}

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from otel_loopguard.options import mode_of
+from otel_loopguard.options.kinds import mode_of
 from otel_loopguard.policy import Mode, Policy, PolicyError
 
 if TYPE_CHECKING:

@@ -7,9 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from otel_loopguard.decisions import Decision, RunReport, Stats, Violation
+from otel_loopguard.detectors import Facts
 from otel_loopguard.endings import Status, finished
+from otel_loopguard.engine.rule_sets import Carried
+from otel_loopguard.engine.run_state import RunState
 from otel_loopguard.policy import LimitOptions, Policy, PolicyError
-from otel_loopguard.run_state import RunState
+from otel_loopguard.pricing import pricing_of
 from otel_loopguard.steps import Step
 
 if TYPE_CHECKING:
@@ -32,6 +35,9 @@ class LoopGuard:
         clock: seconds on any monotonic line; used for steps that bring no time of their own.
         on_violation: called with each refusal and each newly reported violation. What it raises is
             swallowed and counted in `stats().failed_callbacks`.
+        on_facts: told what is known of each step that has come back, before the rules are: for
+            those who measure rules. What it raises is swallowed and counted as above.
+        carried: what earlier runs of the same conversation have used up (`carried()` of theirs).
         limits: `max_steps`, `max_llm_calls` and the other limits of `Policy`.
 
     Raises:
@@ -45,6 +51,8 @@ class LoopGuard:
         *,
         clock: Callable[[], float] = time.monotonic,
         on_violation: Callable[[Violation], object] | None = None,
+        on_facts: Callable[[Facts], object] | None = None,
+        carried: Carried | None = None,
         **limits: Unpack[LimitOptions],
     ) -> None:
         base = Policy.checked(policy)
@@ -55,10 +63,15 @@ class LoopGuard:
         self.policy = base.with_limits(**limits) if limits else base
         self._clock = clock
         self._on_violation = on_violation
+        self._on_facts = on_facts
         self._failed_callbacks = 0
         self._run: RunState | None = None
         self._held: Violation | None = None
         self._own_time = False
+        priced = self.policy.settings.limits.max_cost_usd is not None
+        self._pricing = pricing_of(self.policy.settings.usage, estimate=priced)
+        self._carried = carried
+        """What earlier runs of the conversation have used up, where the policy's scope is that."""
 
     def start(self, at: float | None = None) -> None:
         """Begin a fresh run, at `at` seconds if given. Optional: the first check begins one."""
@@ -71,14 +84,14 @@ class LoopGuard:
         `ahead` model calls have been let through and are not steps yet: they count as if they were.
         """
         now_s = self._clock() if step.started_s is None else step.started_s
-        run = self._run or RunState(self.policy.settings, now_s)
-        begun = run.begin(step, now_s, ahead=ahead)
-        refusal = self._held or begun.refusal
+        run = self._run or self._fresh(now_s)
+        opened, _, refusal, news = run.begin(step, now_s, ahead=ahead)
+        refusal = self._held or refusal
         return Decision(
             allowed=refusal is None,
-            step_count=begun.number if refusal is None else run.totals.steps,
+            step_count=opened.number if refusal is None else run.totals.steps,
             refusal=refusal,
-            violations=begun.news,
+            violations=news,
         )
 
     def check(self, step: Step, *, commit: bool = False, ahead: int = 0) -> Decision:
@@ -89,10 +102,10 @@ class LoopGuard:
         """
         now_s = self._clock() if step.started_s is None else step.started_s
         run = self._run or self._begin_run(now_s)
-        begun = run.begin(step, now_s, ahead=ahead)
-        refusal, news = self._held or begun.refusal, begun.news
+        opened, facts, refusal, news = run.begin(step, now_s, ahead=ahead)
+        refusal = self._held or refusal
         if refusal is None or commit:
-            run.commit(begun, refused=refusal is not None)
+            run.commit(opened, facts, step, now_s, refused=refusal is not None)
             self._own_time = step.started_s is not None
         if refusal is None and not news:
             return Decision(allowed=True, step_count=run.totals.steps)
@@ -118,26 +131,61 @@ class LoopGuard:
         opened = run.find_open(step)
         if opened is None:
             began_s = run.totals.last_s if step.started_s is None else step.started_s
-            begun = run.begin(step, began_s, phase="post", forgiven=finished(step))
-            refusal, news = refusal or begun.refusal, begun.news
-            opened = run.commit(begun, refused=refusal is not None)
+            opened, facts, found, news = run.begin(
+                step, began_s, phase="post", forgiven=finished(step)
+            )
+            refusal = refusal or found
+            run.commit(opened, facts, step, began_s, refused=refusal is not None)
             run.note(news)
         found, more = run.finish(opened, step, now_s)
-        run.note(more)
         self._own_time = given_s is not None
         self._held = held = refusal or found
-        self._tell((*news, *more))
+        if more:
+            run.note(more)
+            news += more
+        if news:
+            self._tell(news)
         return Decision(
-            allowed=held is None,
-            step_count=run.totals.steps,
-            refusal=held,
-            violations=(*news, *more),
+            allowed=held is None, step_count=run.totals.steps, refusal=held, violations=news
         )
+
+    def due_s(self) -> float | None:
+        """Return when a limit on time will be reached if nothing happens until then.
+
+        Seconds on the guard's time line; `None` while no limit on time is set, or no run is on. Ask
+        `tick` then.
+        """
+        if self._run is None or self._held is not None:
+            return None
+        return self._run.due_s()
+
+    def tick(self, at: float | None = None) -> Decision:
+        """Say what it means that nothing has happened until now, or until `at` seconds.
+
+        The violation carries the step that is open, or the last one. An abort found here holds, as
+        one that `record` finds.
+        """
+        now_s = self._clock() if at is None else at
+        run = self._run
+        if run is None:
+            return Decision(allowed=True, step_count=0)
+        found, news = run.tick(now_s)
+        run.note(news)
+        self._held = held = self._held or found
+        self._tell(news)
+        return Decision(
+            allowed=held is None, step_count=run.totals.steps, refusal=held, violations=news
+        )
+
+    def person_spoke(self) -> None:
+        """Tell that a person has said something: the next model call is an answer to it."""
+        if self._run is not None:
+            self._run.person_spoke()
 
     def stats(self) -> Stats:
         """Return the counts of the run so far."""
         now_s = self._latest()
-        run = self._run or RunState(self.policy.settings, now_s)
+        run = self._run or self._fresh(now_s)
         return run.stats(now_s, self._failed_callbacks)
 
     def end(self, status: Status | None = None) -> RunReport:
@@ -152,23 +200,45 @@ class LoopGuard:
     def report(self, status: Status | None = None) -> RunReport:
         """Return the report of the run so far, without ending it."""
         now_s = self._latest()
-        run = self._run or RunState(self.policy.settings, now_s)
+        run = self._run or self._fresh(now_s)
         return run.report(now_s, status)
 
     def reset(self) -> None:
         """Forget the run; the next check begins a fresh one."""
+        if self._run is not None and self.policy.settings.scope == "conversation":
+            self._carried = self._run.carried()
         self._run = self._held = None
         self._failed_callbacks = 0
 
+    def carried(self) -> Carried | None:
+        """Return what the conversation has used up so far, for the guard of its next run.
+
+        `None` unless the policy's scope is `conversation`.
+        """
+        if self.policy.settings.scope != "conversation" or self._run is None:
+            return self._carried
+        return self._run.carried()
+
     def _begin_run(self, at_s: float) -> RunState:
         self.reset()
-        self._run = RunState(self.policy.settings, at_s)
+        self._run = self._fresh(at_s)
         return self._run
+
+    def _fresh(self, at_s: float) -> RunState:
+        on_facts = None if self._on_facts is None else self._note_facts
+        return RunState(self.policy.settings, self._pricing, at_s, self._carried, on_facts)
 
     def _latest(self) -> float:
         if self._run is not None and self._own_time:
             return self._run.totals.last_s
         return self._clock()
+
+    def _note_facts(self, facts: Facts) -> None:
+        try:
+            if self._on_facts is not None:
+                self._on_facts(facts)
+        except Exception:  # noqa: BLE001 -- a foreign callback may do anything
+            self._failed_callbacks += 1
 
     def _tell(self, violations: tuple[Violation, ...]) -> None:
         if self._on_violation is None:

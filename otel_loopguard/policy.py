@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias, TypedDict
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from otel_loopguard.detectors import DEFAULT_RULES, DETECTORS, Limits, Settings
-from otel_loopguard.options import (
-    LIMIT_OF_RULE,
-    Mode,
-    PolicyError,
-    limit_of,
-    mode_of,
-    refuse_unknown,
-    table_of,
-    thresholds_of,
-    wrong,
-)
+from otel_loopguard.detectors import DETECTORS
+from otel_loopguard.options.errors import PolicyError, refuse_unknown, wrong
+from otel_loopguard.options.kinds import Mode, table_of
+from otel_loopguard.options.limits import LimitOptions
+from otel_loopguard.options.tables import DEFAULT, ELSEWHERE, SECTIONS, override, rules_on
+from otel_loopguard.options.text import text_of, warnings_of
+from otel_loopguard.settings import Limits, Scope, Settings
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -31,37 +24,15 @@ if TYPE_CHECKING:
 
 __all__ = ["LimitOptions", "Mode", "Policy", "PolicyError"]
 
-_SECTIONS = ("mode", "limits", "rules")
-_UNDER_LIMITS = dict.fromkeys(Limits.__struct_fields__, "write it under [limits]")
-_IS_A_LIMIT = {
-    rule: f"that rule is a limit: set limits.{option}" for rule, option in LIMIT_OF_RULE.items()
-}
-
-
-class LimitOptions(TypedDict, total=False):
-    """The limits as keyword arguments; `0` or `None` switches one off.
-
-    Of N the N-th is allowed and the next one is refused. `max_duration_s` is in seconds, and a run
-    is late at equality. `max_calls_per_tool` maps tool names to limits.
-    """
-
-    max_steps: int | None
-    max_llm_calls: int | None
-    max_tool_calls: int | None
-    max_calls_per_tool: Mapping[str, int] | None
-    max_duration_s: float | None
-    max_repeated_calls: int | None
-    compare_arguments: bool
-    max_same_tool_calls: int | None
-    loop_pattern_window: int | None
-
 
 class Policy:
     """The rules and limits in force. Immutable.
 
     `Policy()` has the default rules and no limits, `Policy.none()` has nothing; keyword arguments
     and `rules={"repeated_result": {"warn": 3, "abort": 5}}` are laid over that. `mode` is
-    `observe`, `enforce`, or `None` where the policy does not say.
+    `observe`, `enforce`, or `None` where the policy does not say; `scope` is what the totals are
+    held against. `tools`, `agents`, `usage` and `masking` take what the tables of these names in
+    `loopguard.toml` do.
 
     Raises:
         PolicyError: for an unknown name or a value that is not what the option takes.
@@ -77,11 +48,24 @@ class Policy:
         self,
         *,
         mode: Mode | None = None,
+        scope: Scope = "run",
         rules: Mapping[str, object] | None = None,
+        tools: Mapping[str, object] | None = None,
+        agents: Mapping[str, object] | None = None,
+        usage: Mapping[str, object] | None = None,
+        masking: Mapping[str, object] | None = None,
         **limits: Unpack[LimitOptions],
     ) -> None:
-        made = _override(_DEFAULT, mode, table_of(rules, "rules"), limits, limits_path="")
-        self._mode, self._settings = made
+        said = {
+            "mode": mode,
+            "scope": scope,
+            "rules": rules,
+            "tools": tools,
+            "agents": agents,
+            "usage": usage,
+            "masking": masking,
+        }
+        self._mode, self._settings = override(DEFAULT, said, limits, limits_path="")
 
     @property
     def mode(self) -> Mode | None:
@@ -90,7 +74,7 @@ class Policy:
 
     @property
     def settings(self) -> Settings:
-        """The limits, and the thresholds of each rule in force."""
+        """All that the policy settles: limits, thresholds, and what is said of tools and agents."""
         return self._settings
 
     @classmethod
@@ -119,23 +103,21 @@ class Policy:
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object], *, base: Policy | None = None) -> Policy:
-        """Read `mode`, `limits` and `rules`, as in `loopguard.toml`, over `base` (the default).
+        """Read the tables of a `loopguard.toml` over `base` (the default policy).
+
+        What is said of a tool or an agent is laid over what `base` says of it, option by option;
+        new patterns for agents come before those of `base`. A price, and a list, is replaced whole.
 
         Raises:
             PolicyError: names the path of what is wrong, such as `limits.max_steps`.
 
         """
         table = table_of(mapping, "policy")
-        refuse_unknown(table, _SECTIONS, "", _UNDER_LIMITS)
+        refuse_unknown(table, SECTIONS, "", ELSEWHERE)
         start = cls.checked(base)
-        mode, settings = _override(
-            (start.mode, start.settings),
-            table.get("mode"),
-            table_of(table.get("rules"), "rules"),
-            table_of(table.get("limits"), "limits"),
-            limits_path="limits.",
-        )
-        return cls._of(mode, settings)
+        limits = table_of(table.get("limits"), "limits")
+        made = override((start.mode, start.settings), table, limits, limits_path="limits.")
+        return cls._of(*made)
 
     @classmethod
     def from_toml(cls, text: str, *, source: str = "loopguard.toml") -> Policy:
@@ -156,7 +138,7 @@ class Policy:
 
     def with_limits(self, **limits: Unpack[LimitOptions]) -> Policy:
         """Return this policy with some limits set or switched off."""
-        return self._of(*_override((self.mode, self.settings), None, {}, limits, limits_path=""))
+        return self._of(*override((self.mode, self.settings), {}, limits, limits_path=""))
 
     @classmethod
     def _of(cls, mode: Mode | None, settings: Settings) -> Policy:
@@ -166,49 +148,27 @@ class Policy:
 
     @property
     def rule_ids(self) -> tuple[str, ...]:
-        """The ids of the rules and limits in force."""
-        return tuple(d.rule for d in DETECTORS if d.of(self.settings) is not None)
+        """The ids of the rules and limits in force, be it for one agent or tool only."""
+        on = rules_on(self.settings)
+        return tuple(detector.rule for detector in DETECTORS if detector.rule in on)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is no mistake, but will not do what was meant; each says what to do."""
+        return warnings_of(self.settings)
 
     def __eq__(self, other: object) -> bool:
-        """Compare by what is in force."""
+        """Compare by what is in force; of the agents' patterns the order counts."""
         if not isinstance(other, Policy):
             return NotImplemented
-        return (self.mode, self.settings) == (other.mode, other.settings)
+        return (self.mode, self.settings, tuple(self.settings.agents)) == (
+            other.mode,
+            other.settings,
+            tuple(other.settings.agents),
+        )
 
     __hash__ = None  # type: ignore[assignment]  # holds mappings, as a dict does
 
     def __repr__(self) -> str:
-        """Show mode, limits and rules."""
-        limits, rules = self.settings
-        return f"Policy(mode={self.mode!r}, limits={limits!r}, rules={dict(rules)!r})"
-
-
-_Made: TypeAlias = "tuple[Mode | None, Settings]"
-_DEFAULT: _Made = (None, Settings(Limits(), DEFAULT_RULES))
-
-
-def _override(
-    start: _Made,
-    mode: object,
-    rules: Mapping[str, object],
-    limits: Mapping[str, object],
-    *,
-    limits_path: str,
-) -> _Made:
-    start_mode, settings = start
-    refuse_unknown(limits, Limits.__struct_fields__, limits_path)
-    refuse_unknown(rules, DEFAULT_RULES, "rules.", _IS_A_LIMIT)
-    new_limits = {
-        name: limit_of(name, value, f"{limits_path}{name}") for name, value in limits.items()
-    }
-    new_rules = dict(settings.rules)
-    for name, value in rules.items():
-        thresholds = thresholds_of(name, value, settings.rules.get(name))
-        if thresholds is None:
-            new_rules.pop(name, None)
-        else:
-            new_rules[name] = thresholds
-    return (
-        mode_of(mode, "mode") or start_mode,
-        Settings(msgspec.structs.replace(settings.limits, **new_limits), new_rules),
-    )
+        """Show what makes a policy equal to this one."""
+        return text_of(self.mode, self.settings)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
 
 _NONE: Mapping[int, int] = {}
 
@@ -16,12 +17,20 @@ class Periods:
 
     __slots__ = ("_calls", "_longest", "_recent", "matched")
 
-    def __init__(self, longest: int) -> None:
+    def __init__(self, longest: int, calls: Iterable[int | None] = ()) -> None:
         self._longest = longest
-        self._calls: list[int] = []  # a deque of eight takes ten times the space
-        self._recent: set[int] = set()
+        latest = list(calls)[-longest:]
+        known = takewhile(lambda call: call is not None, reversed(latest))
+        self._calls = [call for call in known if call is not None][::-1]
+        """The last ones; a deque of eight takes ten times the space."""
+        self._recent = set(self._calls)
         """The calls above and some older ones: most calls are new, and this says so at once."""
         self.matched: Mapping[int, int] = _NONE
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether there is at most one call, which nothing can be compared with."""
+        return len(self._calls) <= 1
 
     def matched_with(self, call: int) -> Mapping[int, int]:
         """Say what `matched` would be after `call`."""

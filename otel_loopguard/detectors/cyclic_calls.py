@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import ClassVar
 
-from otel_loopguard.detectors._base import Facts, Finding, Moment, Settings, Thresholds
+from otel_loopguard.detectors._base import Facts, Finding, Moment, Reach, judge
 from otel_loopguard.detectors._periods import Periods
+from otel_loopguard.settings import Settings, Thresholds
 from otel_loopguard.steps import StepKind
 
 LONGEST_CYCLE = 8
@@ -28,22 +30,28 @@ class CyclicCalls:
     rule: ClassVar[str] = "cyclic_calls"
     reason: ClassVar[str] = "CYCLIC_CALLS_DETECTED"
     kinds: ClassVar[frozenset[StepKind]] = frozenset(("tool",))
-    per_agent: ClassVar[bool] = True
+    judges: ClassVar[frozenset[StepKind]] = frozenset(("tool",))
+    reach: ClassVar[Reach] = "agent"
     foresees: ClassVar[bool] = True
     moment: Moment = "result"
+    on_news: bool = False
+    rests: bool = True
 
-    __slots__ = ("_periods", "_thresholds", "_unseen")
+    __slots__ = ("_index", "_lowest", "_periods", "_thresholds", "_unseen")
 
-    def __init__(self, thresholds: Thresholds) -> None:
+    def __init__(self, thresholds: Thresholds, lowest: float) -> None:
         self._thresholds = thresholds
+        self._lowest = lowest
         self._periods = Periods(LONGEST_CYCLE)
         self._unseen = False
+        self._index = -1
+        """Which of the agent's calls was counted last."""
 
     @classmethod
     def of(cls, settings: Settings, /) -> CyclicCalls | None:
-        """Make it if the rule is on."""
-        thresholds = settings.rules.get(cls.rule)
-        return None if thresholds is None else cls(thresholds)
+        """Make it if the rule can speak."""
+        lowest = settings.lowest(cls.rule)
+        return None if lowest == inf else cls(settings.rules.get(cls.rule) or Thresholds(), lowest)
 
     def check(self, facts: Facts, /) -> Finding | None:
         """Count the rounds that this call would complete.
@@ -52,7 +60,8 @@ class CyclicCalls:
         calls stay out of sight anyway.
         """
         call, news = facts.call, facts.novel and facts.outcome is not None
-        if call is None or news or (facts.pending and not self._unseen):
+        missed = facts.index > self._index + 1  # what was not told in between brought news
+        if call is None or news or missed or (facts.pending and not self._unseen):
             return None
         matched = self._periods.matched_with(call)
         if not matched:
@@ -66,9 +75,13 @@ class CyclicCalls:
             ),
             default=(0, 0),
         )
-        return self._thresholds.judge(rounds, (rounds - 1) * period)
+        if rounds < self._lowest:
+            return None
+        return judge(self.rule, self._thresholds, facts, rounds, (rounds - 1) * period)
 
     def commit(self, facts: Facts, /) -> None:
         """Add the call; news ends the rounds so far."""
-        self._unseen = facts.outcome is None
+        if facts.index > self._index + 1:
+            self._periods = Periods(LONGEST_CYCLE, facts.history)
+        self._unseen, self._index = facts.outcome is None, facts.index
         self._periods.push(facts.call, restart=facts.novel and not self._unseen)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from otel_loopguard.detectors._base import Facts, Finding, Moment, Settings, over
+from otel_loopguard.detectors._base import Facts, Finding, Moment, Reach, over
+from otel_loopguard.settings import Settings
 from otel_loopguard.steps import StepKind
 
 
@@ -23,9 +24,12 @@ class LlmCallBudget:
     rule: ClassVar[str] = "llm_call_budget"
     reason: ClassVar[str] = "MAX_LLM_CALLS_EXCEEDED"
     kinds: ClassVar[frozenset[StepKind]] = frozenset(("llm",))
-    per_agent: ClassVar[bool] = False
+    judges: ClassVar[frozenset[StepKind]] = frozenset(("llm",))
+    reach: ClassVar[Reach] = "totals"
     foresees: ClassVar[bool] = False
     moment: Moment = "start"
+    on_news: bool = False
+    rests: bool = True
 
     __slots__ = ("_calls", "_limit")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from otel_loopguard.detectors._base import Facts, Finding, Moment, Settings
+from otel_loopguard.detectors._base import Facts, Finding, Moment, Reach
 from otel_loopguard.detectors._periods import Periods
+from otel_loopguard.settings import Settings
 from otel_loopguard.steps import StepKind
 
 
@@ -25,9 +26,12 @@ class LoopPattern:
     rule: ClassVar[str] = "loop_pattern"
     reason: ClassVar[str] = "LOOP_PATTERN_DETECTED"
     kinds: ClassVar[frozenset[StepKind]] = frozenset(("tool",))
-    per_agent: ClassVar[bool] = True
+    judges: ClassVar[frozenset[StepKind]] = frozenset(("tool",))
+    reach: ClassVar[Reach] = "agent"
     foresees: ClassVar[bool] = False
     moment: Moment = "call"
+    on_news: bool = True
+    rests: bool = True
 
     __slots__ = ("_periods", "_window")
 

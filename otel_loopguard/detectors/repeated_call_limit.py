@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from otel_loopguard.detectors._base import Facts, Finding, Moment, Settings, over
+from otel_loopguard.detectors._base import Facts, Finding, Moment, Reach, over
+from otel_loopguard.settings import Settings
 from otel_loopguard.steps import StepKind
 
 
@@ -24,8 +25,11 @@ class RepeatedCallLimit:
     rule: ClassVar[str] = "repeated_call_limit"
     reason: ClassVar[str] = "REPEATED_CALL_LIMIT_EXCEEDED"
     kinds: ClassVar[frozenset[StepKind]] = frozenset(("tool",))
-    per_agent: ClassVar[bool] = True
+    judges: ClassVar[frozenset[StepKind]] = frozenset(("tool",))
+    reach: ClassVar[Reach] = "agent"
     foresees: ClassVar[bool] = False
+    on_news: bool = True
+    rests: bool = True
 
     __slots__ = ("_compare_arguments", "_in_a_row", "_last", "_limit")
 

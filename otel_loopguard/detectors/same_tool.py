@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from otel_loopguard.detectors._base import Facts, Finding, Moment, Settings, over
+from otel_loopguard.detectors._base import Facts, Finding, Moment, Reach, over
+from otel_loopguard.settings import Settings
 from otel_loopguard.steps import StepKind
 
 
@@ -23,9 +24,12 @@ class SameTool:
     rule: ClassVar[str] = "same_tool"
     reason: ClassVar[str] = "SAME_TOOL_LIMIT_EXCEEDED"
     kinds: ClassVar[frozenset[StepKind]] = frozenset(("tool",))
-    per_agent: ClassVar[bool] = True
+    judges: ClassVar[frozenset[StepKind]] = frozenset(("tool",))
+    reach: ClassVar[Reach] = "agent"
     foresees: ClassVar[bool] = False
     moment: Moment = "start"
+    on_news: bool = True
+    rests: bool = True
 
     __slots__ = ("_in_a_row", "_last", "_limit")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from otel_loopguard.detectors._base import COUNTED, Facts, Finding, Moment, Settings, over
+from otel_loopguard.detectors._base import COUNTED, Facts, Finding, Moment, Reach, over
+from otel_loopguard.settings import Settings
 from otel_loopguard.steps import StepKind
 
 
@@ -23,9 +24,12 @@ class StepBudget:
     rule: ClassVar[str] = "step_budget"
     reason: ClassVar[str] = "MAX_STEPS_EXCEEDED"
     kinds: ClassVar[frozenset[StepKind]] = COUNTED
-    per_agent: ClassVar[bool] = False
+    judges: ClassVar[frozenset[StepKind]] = COUNTED
+    reach: ClassVar[Reach] = "totals"
     foresees: ClassVar[bool] = False
     moment: Moment = "start"
+    on_news: bool = True
+    rests: bool = True
 
     __slots__ = ("_limit", "_steps")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from otel_loopguard.detectors._base import Facts, Finding, Moment, Settings
+from otel_loopguard.detectors._base import Facts, Finding, Moment, Reach
+from otel_loopguard.settings import Settings
 from otel_loopguard.steps import StepKind
 
 
@@ -17,15 +18,19 @@ class TimeBudget:
     Why it matters
         Slow loops stay under every count.
     What it does not see
-        Anything between two steps: a call that hangs is noticed when the next fact arrives.
+        Where the time went. It is asked at each step and by a timer, so a call that hangs is late
+        too, but the call itself is not cut off here.
     """
 
     rule: ClassVar[str] = "time_budget"
     reason: ClassVar[str] = "MAX_DURATION_EXCEEDED"
     kinds: ClassVar[frozenset[StepKind]] = frozenset(("llm", "tool", "agent", "custom"))
-    per_agent: ClassVar[bool] = False
+    judges: ClassVar[frozenset[StepKind]] = frozenset(("llm", "tool", "agent", "custom"))
+    reach: ClassVar[Reach] = "totals"
     foresees: ClassVar[bool] = True
     moment: Moment = "result"
+    on_news: bool = True
+    rests: bool = True
 
     __slots__ = ("_limit_s",)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from otel_loopguard.detectors._base import Facts, Finding, Moment, Settings, over
+from otel_loopguard.detectors._base import Facts, Finding, Moment, Reach, over
+from otel_loopguard.settings import Settings
 from otel_loopguard.steps import StepKind
 
 
@@ -24,9 +25,12 @@ class ToolCallBudget:
     rule: ClassVar[str] = "tool_call_budget"
     reason: ClassVar[str] = "MAX_TOOL_CALLS_EXCEEDED"
     kinds: ClassVar[frozenset[StepKind]] = frozenset(("tool",))
-    per_agent: ClassVar[bool] = False
+    judges: ClassVar[frozenset[StepKind]] = frozenset(("tool",))
+    reach: ClassVar[Reach] = "totals"
     foresees: ClassVar[bool] = False
     moment: Moment = "start"
+    on_news: bool = True
+    rests: bool = True
 
     __slots__ = ("_by_tool", "_calls", "_limit", "_limits_by_tool")
 

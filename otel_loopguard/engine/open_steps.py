@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
 from itertools import chain
 
 import msgspec
 
 from otel_loopguard.canonical import UNKNOWN, fingerprint
+from otel_loopguard.engine.agent_rules import AgentRules
+from otel_loopguard.engine.invocations import Invocation
+from otel_loopguard.engine.readings import Identity
+from otel_loopguard.engine.rule_plans import RuleSet
 from otel_loopguard.steps import SpanKey, Step, StepKind
 
 NAMED = 128
@@ -23,13 +26,22 @@ class OpenStep(msgspec.Struct, eq=False, gc=False):
     kind: StepKind
     name: str
     agent: str
-    approved: bool
     span: SpanKey | None
     call_id: str | None
     number: int
-    call: int | None
-    """Identity of the call, `None` while the arguments are unknown."""
-    refused: bool
+    identity: Identity
+    batch: int | None
+    owner: AgentRules
+    rules: RuleSet
+    within: tuple[Invocation, ...]
+    """The invocations of agents that it belongs to, where any has limits of its own."""
+    late: bool = False
+    """Its arguments were not known when it started."""
+    holds: bool = False
+    """Another agent has been at work since it started: it is a sub-agent's call."""
+    refused: bool = False
+    spoken: bool = False
+    """A person said something before it."""
 
 
 class OpenSteps:
@@ -43,7 +55,7 @@ class OpenSteps:
 
     def __init__(self) -> None:
         self._named: dict[OpenStep, None] = {}
-        self._nameless: deque[OpenStep] = deque(maxlen=NAMELESS)
+        self._nameless: list[OpenStep] = []
         self._by_id: dict[SpanKey | str, OpenStep] = {}
         self._newest: OpenStep | None = None
         self._arguments: object = UNKNOWN
@@ -56,8 +68,10 @@ class OpenSteps:
         """Keep an open step."""
         self._newest, self._arguments = opened, arguments
         if opened.span is None and opened.call_id is None:
-            self.evicted += len(self._nameless) == NAMELESS
             self._nameless.append(opened)
+            if len(self._nameless) > NAMELESS:
+                del self._nameless[0]
+                self.evicted += 1
             return
         self._named[opened] = None
         for key in (opened.span, opened.call_id):
@@ -74,22 +88,37 @@ class OpenSteps:
         kind, name and arguments, else the oldest of the same kind and name if arguments are
         unknown.
         """
-        named = self._named_like(step)
-        if named is not None:
-            return named
+        newest = self._newest
+        alone = len(self._nameless) + len(self._named) == 1
+        if newest is not None and alone and self._is_newest(newest, step):
+            return newest
+        return self._named_like(step) or self._alike(step)
+
+    def _alike(self, step: Step) -> OpenStep | None:
         alike = [o for o in chain(self._nameless, self._named) if _may_complete(o, step)]
-        if not alike or step.arguments is UNKNOWN:
+        if not alike or step.arguments is UNKNOWN or self._same_arguments(alike[0], step):
             return alike[0] if alike else None
-        if self._same_arguments(alike[0], step):
-            return alike[0]
         value = fingerprint(step.arguments)
         for opened in alike:
-            call = call_of(opened.agent, opened.name, value)
-            if call is not None and call == opened.call:
+            if value is not None and value == opened.identity[1]:
                 return opened
             if self._same_arguments(opened, step):
                 return opened
         return next((o for o in alike if self._has_no_arguments(o)), None)
+
+    def _is_newest(self, newest: OpenStep, step: Step) -> bool:
+        """Say whether a step is plainly the newest one: by its span, or by the very arguments."""
+        if newest.span is not None or newest.call_id is not None:
+            return newest.span is not None and newest.span == step.span
+        return (
+            self._arguments is step.arguments
+            and self._arguments is not UNKNOWN
+            and step.span is None
+            and step.call_id is None
+            and newest.name == step.name
+            and newest.kind == step.kind
+            and newest.agent == step.agent
+        )
 
     def _named_like(self, step: Step) -> OpenStep | None:
         if step.span is not None and step.span in self._by_id:
@@ -98,6 +127,30 @@ class OpenSteps:
         # Some servers give every call the same id.
         same = opened is not None and (opened.kind, opened.name) == (step.kind, step.name)
         return opened if same else None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the step that started last, of those that are open, is a sub-agent's call."""
+        working = self._working()
+        return working is not None and working.holds
+
+    def hold(self) -> None:
+        """Take note that another agent is at work."""
+        working = self._working()
+        if working is not None and working.kind == "tool":
+            working.holds = True
+
+    def _working(self) -> OpenStep | None:
+        """Return the open step that started last, agents left out: they work by their steps."""
+        opened = chain(reversed(self._named), reversed(self._nameless))
+        return next((each for each in opened if each.kind != "agent"), None)
+
+    def latest(self) -> OpenStep | None:
+        """Return the open step that started last."""
+        newest = self._newest
+        if newest is None and self._named:
+            newest = next(reversed(self._named))
+        return newest or (self._nameless[-1] if self._nameless else None)
 
     def call_ids(self) -> tuple[str, ...]:
         """Return the call ids that wait for a result, oldest first."""
@@ -120,12 +173,7 @@ class OpenSteps:
 
     def _has_no_arguments(self, opened: OpenStep) -> bool:
         kept = self._arguments if opened is self._newest else UNKNOWN
-        return opened.call is None and kept is UNKNOWN
-
-
-def call_of(agent: str, name: str, arguments: int | None) -> int | None:
-    """Return the identity of a call: who calls what, and the fingerprint of the arguments."""
-    return None if arguments is None else hash((agent, name, arguments))
+        return opened.identity[1] is None and kept is UNKNOWN
 
 
 def _may_complete(opened: OpenStep, step: Step) -> bool:

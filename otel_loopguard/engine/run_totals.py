@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections import deque
+from array import array
 
 from otel_loopguard.decisions import RunReport, Stats, Violation
+from otel_loopguard.detectors import Facts
 from otel_loopguard.endings import Status, ending_of
-from otel_loopguard.open_steps import OpenSteps
+from otel_loopguard.engine.open_steps import OpenStep, OpenSteps
+from otel_loopguard.engine.outcomes import Outcomes
 from otel_loopguard.steps import Step, StepKind
 
 TRACED = 32
 """How many labels of past steps a report shows."""
+
+SPENT = 32
+"""How many model and tool calls back it is known what had been spent."""
 
 TOOL_NAMES = 64
 """How many different tool names are counted."""
@@ -20,27 +25,33 @@ class RunTotals:
     """The figures of one run. Everything in it is bounded."""
 
     __slots__ = (
+        "_are_tools",
+        "_cost_at",
         "_cost_usd",
         "_input_tokens",
         "_last_tool",
         "_last_turn",
         "_model_calls",
         "_output_tokens",
+        "_results",
+        "_spends",
         "_status",
+        "_tokens_at",
         "_tool_calls",
         "_tools",
         "_trace",
         "last_s",
-        "repeated_calls",
+        "latest",
         "started_s",
         "steps",
     )
 
     def __init__(self, started_s: float) -> None:
         self.steps = 0
-        self.repeated_calls = 0
         self.started_s = self.last_s = started_s
         """When the run began, and when something last happened."""
+        self.latest: OpenStep | None = None
+        """The step that started last."""
         self._model_calls = self._tool_calls = 0
         self._input_tokens = self._output_tokens = 0
         self._cost_usd = 0.0
@@ -48,10 +59,47 @@ class RunTotals:
         self._last_turn = 0
         self._tools: dict[str, None] = {}
         self._last_tool = ""
-        self._trace: deque[tuple[str, str]] = deque(maxlen=TRACED)
+        self._trace: list[str | tuple[str, str]] = []
+        """The last steps; of tool calls, which are most of them, the name alone."""
+        self._tokens_at: array[int] = array("q", bytes(8 * SPENT))
+        self._cost_at: array[float] = array("d", bytes(8 * SPENT))
+        """What had been spent when each of the last model and tool calls came back."""
+        self._are_tools = bytearray(SPENT)
+        self._results = 0
+        self._spends = False
 
-    def begin(self, kind: StepKind, name: str, number: int, now_s: float) -> None:
-        """Count a step that happens; `number` is how many there have been with it."""
+    @property
+    def is_complete(self) -> bool:
+        """Whether the last turn finished the run."""
+        return self._status == "complete"
+
+    def silent_s(self, now_s: float) -> float:
+        """Return for how long nothing has happened in a run that is not finished."""
+        return 0.0 if self._status == "complete" else now_s - self.last_s
+
+    def spent_in(self, kind: StepKind, steps: int) -> tuple[int, float]:
+        """Return the tokens and dollars that the run has spent in its last model or tool calls.
+
+        That is since the one before them came back; of a loop of more than `SPENT` calls, what
+        the last of them took.
+        """
+        tokens, cost_usd = self._input_tokens + self._output_tokens, self._cost_usd
+        left = steps
+        for back in range(1, min(self._results, SPENT) + 1):
+            place = (self._results - back) % SPENT
+            if self._are_tools[place] == (kind == "tool"):
+                left -= 1
+            if left < 0 or back == SPENT:
+                return tokens - self._tokens_at[place], cost_usd - self._cost_at[place]
+        return tokens, cost_usd
+
+    def spent_with_next(self, kind: StepKind, steps: int) -> tuple[int, float]:
+        """Return what `spent_in` does, where the last of the steps has not come back."""
+        return self.spent_in(kind, steps - 1)
+
+    def begin(self, opened: OpenStep, now_s: float) -> None:
+        """Count a step that happens; its number is how many there have been with it."""
+        kind, name = opened.kind, opened.name
         if kind == "tool":
             self._tool_calls += 1
             if name != self._last_tool:
@@ -62,27 +110,51 @@ class RunTotals:
         elif kind == "llm":
             self._model_calls += 1
             self._status = "running"
-        self.steps = number
+        self.steps = opened.number
+        self.latest = opened
         if now_s > self.last_s:  # noqa: PLR1730 -- on the hot path `max` costs as much as a detector
             self.last_s = now_s
-        self._trace.append((kind, name))
+        self._trace.append(name if kind == "tool" else (kind, name))
+        if len(self._trace) > TRACED:
+            del self._trace[0]
 
-    def end(self, kind: StepKind, number: int, step: Step, now_s: float) -> None:
-        """Add what came out of the step with that number.
+    def end(self, opened: OpenStep, step: Step, facts: Facts, now_s: float, *, ends: bool) -> None:
+        """Add what came out of a step.
 
         How the run would end here is what its last turn says, or a tool that was called after it;
-        agents and custom steps have no say in it.
+        agents and custom steps have no say in it. `ends` says that this step ends the run.
         """
-        self._input_tokens += step.input_tokens or 0
-        self._output_tokens += step.output_tokens or 0
-        self._cost_usd += step.cost_usd or 0.0
-        self.last_s = max(self.last_s, now_s)
+        kind = opened.kind
+        if now_s > self.last_s:  # noqa: PLR1730 -- as above
+            self.last_s = now_s
         if kind == "llm":
-            self._last_turn = number
-        if kind == "llm" or (kind == "tool" and number > self._last_turn):
-            self._status = ending_of(step)
+            self._last_turn = opened.number
+        if self._spends or facts.input_tokens or facts.output_tokens or facts.cost_usd:
+            self._spend(kind, facts)
+        if kind == "llm" or (kind == "tool" and opened.number > self._last_turn):
+            failed = kind == "tool" and facts.failed
+            self._status = "complete" if ends else "tool_error" if failed else ending_of(step)
 
-    def stats(self, now_s: float, open_steps: OpenSteps, failed_callbacks: int) -> Stats:
+    def _spend(self, kind: StepKind, facts: Facts) -> None:
+        """Add what a step took; before the first that took anything there is nothing to know."""
+        self._spends = True
+        self._input_tokens += facts.input_tokens
+        self._output_tokens += facts.output_tokens
+        self._cost_usd += facts.cost_usd
+        if kind in {"llm", "tool"}:
+            place = self._results % SPENT
+            self._tokens_at[place] = self._input_tokens + self._output_tokens
+            self._cost_at[place] = self._cost_usd
+            self._are_tools[place] = kind == "tool"
+            self._results += 1
+
+    def stats(
+        self,
+        now_s: float,
+        open_steps: OpenSteps,
+        outcomes: Outcomes,
+        failed_callbacks: int,
+    ) -> Stats:
         """Return the counts so far."""
         return Stats(
             steps=self.steps,
@@ -90,13 +162,14 @@ class RunTotals:
             model_calls=self._model_calls,
             duration_s=now_s - self.started_s,
             distinct_tools=len(self._tools),
-            repeated_calls=self.repeated_calls,
+            repeated_calls=outcomes.repeated,
             input_tokens=self._input_tokens,
             output_tokens=self._output_tokens,
             cost_usd=self._cost_usd,
             open_steps=len(open_steps),
             evicted_steps=open_steps.evicted,
             failed_callbacks=failed_callbacks,
+            calls_without_cost=outcomes.unpriced,
         )
 
     def report(
@@ -120,5 +193,8 @@ class RunTotals:
             duration_s=now_s - self.started_s,
             violations=violations,
             open_call_ids=open_call_ids,
-            trace=tuple(f"{kind}:{name}" for kind, name in tuple(self._trace)),
+            trace=tuple(
+                f"tool:{label}" if isinstance(label, str) else ":".join(label)
+                for label in tuple(self._trace)
+            ),
         )

@@ -1,37 +1,23 @@
-"""The options of a policy: what each takes, and what is wrong with a value that it does not."""
+"""The kinds of values that a policy takes, and what is wrong with one that is of no such kind."""
 
 from __future__ import annotations
 
-import difflib
+import re
 import sys
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
-from typing import Literal, TypeAlias, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias, TypeVar, cast
 
-from otel_loopguard.detectors import DEFAULT_RULES, Thresholds
+from otel_loopguard.options.errors import joined, wrong
+from otel_loopguard.settings import Scope
 
 Mode: TypeAlias = Literal["observe", "enforce"]
 """`observe` reports, `enforce` stops runs as well."""
 
-LIMIT_OF_RULE = {
-    "step_budget": "max_steps",
-    "llm_call_budget": "max_llm_calls",
-    "tool_call_budget": "max_tool_calls",
-    "time_budget": "max_duration_s",
-    "repeated_call_limit": "max_repeated_calls",
-    "same_tool": "max_same_tool_calls",
-    "loop_pattern": "loop_pattern_window",
-}
-"""The option that switches on each rule that is a limit."""
+_Made = TypeVar("_Made")
 
-_RULE_OPTIONS = ("enabled", "warn", "abort")
-_SHORTEST_WINDOW = 2
-_LONGEST_WINDOW = 256
-_SHOWN = 200
-
-
-class PolicyError(ValueError):
-    """A policy that cannot be followed; the text names path, value and expectation."""
+_LARGEST = 2**63 - 1
+"""What an attribute of a span can hold."""
+_OFF = "(0 or None switches it off)"
 
 
 def mode_of(value: object, path: str) -> Mode | None:
@@ -50,70 +36,108 @@ def mode_of(value: object, path: str) -> Mode | None:
     raise wrong(path, "'observe' or 'enforce'", value)
 
 
-def thresholds_of(name: str, value: object, current: Thresholds | None) -> Thresholds | None:
-    """Return the thresholds that `value` sets for a rule, over `current`; `None` is off."""
-    path = f"rules.{name}"
-    if value is None or value is False or value == 0:
+def scope_of(value: object, path: str) -> Scope | None:
+    """Return the scope that a value names; `None` for `None`.
+
+    Raises:
+        PolicyError: for anything else; `path` is what it calls the value.
+
+    """
+    if value is None:
         return None
-    expected = "a table of warn, abort and enabled, or true or false"
-    table: Mapping[str, object] = {} if value is True else table_of(value, path, expected)
-    refuse_unknown(table, _RULE_OPTIONS, f"{path}.")
-    enabled = table.get("enabled", True)
-    if not isinstance(enabled, bool):
-        raise wrong(f"{path}.enabled", "true or false", enabled)
-    if not enabled:
-        return None
-    start = current or DEFAULT_RULES[name]
-    warn, abort = (
-        _occurrence(table[level], f"{path}.{level}") if level in table else getattr(start, level)
-        for level in ("warn", "abort")
-    )
-    return Thresholds(warn=warn, abort=abort)
+    if value == "run":
+        return "run"
+    if value == "agent":
+        return "agent"
+    if value == "conversation":
+        return "conversation"
+    raise wrong(path, "'run', 'agent' or 'conversation'", value)
 
 
-def limit_of(name: str, value: object, path: str) -> object:
-    """Return what a limit takes for `value`; `None` switches it off."""
-    if name == "compare_arguments":
-        if not isinstance(value, bool):
-            raise wrong(path, "true or false", value)
-        return value
-    if name == "max_calls_per_tool":
-        return {
-            tool: limit
-            for tool, number in table_of(value, path).items()
-            if (limit := _occurrence(number, f"{path}.{tool}")) is not None
-        }
-    if name == "max_duration_s":
-        return _seconds(value, path)
-    number = _occurrence(value, path)
-    if (
-        name == "loop_pattern_window"
-        and number is not None
-        and not _SHORTEST_WINDOW <= number <= _LONGEST_WINDOW
-    ):
-        expected = f"a whole number from {_SHORTEST_WINDOW} to {_LONGEST_WINDOW}"
-        raise wrong(path, f"{expected} (0 or nothing switches it off)", value)
-    return number
+def switch_of(value: object, path: str) -> bool:
+    """Return a value that is true or false."""
+    if not isinstance(value, bool):
+        raise wrong(path, "true or false", value)
+    return value
 
 
-def _occurrence(value: object, path: str) -> int | None:
+def count_of(value: object, path: str) -> int | None:
+    """Return a whole number; `None` for 0 and `None`."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise wrong(path, "a whole number of at least 1 (0 or None switches it off)", value)
+        raise wrong(path, f"a whole number of at least 1 {_OFF}", value)
+    if value > _LARGEST:
+        raise wrong(path, f"a whole number of at most {_LARGEST}", value)
     return value or None
 
 
-def _seconds(value: object, path: str) -> float | None:
-    if value is None:
+def count_between(lowest: int, highest: int) -> Callable[[object, str], int | None]:
+    """Return what reads a whole number in a range; `None` for 0 and `None`."""
+
+    def read(value: object, path: str) -> int | None:
+        number = count_of(value, path)
+        if number is not None and not lowest <= number <= highest:
+            expected = f"a whole number from {lowest} to {highest} (0 or nothing switches it off)"
+            raise wrong(path, expected, value)
+        return number
+
+    return read
+
+
+def amount_of(what: str) -> Callable[[object, str], float | None]:
+    """Return what reads a number above 0 of something; `None` for 0 and `None`."""
+
+    def read(value: object, path: str) -> float | None:
+        if value is None:
+            return None
+        number = _finite(value)
+        if number is None or number < 0:
+            raise wrong(path, f"{what} above 0 {_OFF}", value)
+        return number or None
+
+    return read
+
+
+def number_of(
+    value: object, path: str, expected: str, *, lowest: float, highest: float = sys.float_info.max
+) -> float:
+    """Return a number from `lowest` to `highest`."""
+    number = _finite(value)
+    if number is None or not lowest <= number <= highest:
+        raise wrong(path, expected, value)
+    return number
+
+
+def _finite(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float))
-        or not 0 <= value <= sys.float_info.max
-    ):
-        raise wrong(path, "a number of seconds above 0 (0 or None switches it off)", value)
-    return float(value) or None
+    return float(value) if abs(value) <= sys.float_info.max else None
+
+
+def names_of(value: object, path: str, expected: str = "a list of names") -> tuple[str, ...]:
+    """Return the names in a list; nothing for `None`."""
+    if value is None:
+        return ()
+    if isinstance(value, (str, bytes, bytearray)) or not isinstance(value, Sequence):
+        raise wrong(path, expected, value)
+    names = tuple(cast("Sequence[object]", value))
+    for place, name in enumerate(names):
+        if not (isinstance(name, str) and name):
+            raise wrong(f"{path}[{place}]", "a name", name)
+    return cast("tuple[str, ...]", names)
+
+
+def patterns_of(value: object, path: str) -> tuple[str, ...]:
+    """Return the regular expressions in a list; nothing for `None`."""
+    patterns = names_of(value, path, "a list of regular expressions")
+    for place, pattern in enumerate(patterns):
+        try:
+            re.compile(pattern)
+        except Exception as error:  # noqa: BLE001 -- too large and too deep are errors of their own
+            expected = f"a regular expression ({error or type(error).__name__})"
+            raise wrong(f"{path}[{place}]", expected, pattern) from None
+    return patterns
 
 
 def table_of(
@@ -131,35 +155,16 @@ def table_of(
     return cast("Mapping[str, object]", table)
 
 
-def refuse_unknown(
-    mapping: Mapping[str, object],
-    names: Iterable[str],
+def laid_over(
+    current: Mapping[str, _Made],
+    table: Mapping[str, object],
     path: str,
-    hints: Mapping[str, str] = MappingProxyType({}),
-) -> None:
-    """Refuse a name that is none of `names`.
+    read: Callable[[object, str, _Made | None], _Made | None],
+) -> dict[str, _Made]:
+    """Return `current` with what `read` makes of each entry of `table`; `None` takes one out.
 
-    Raises:
-        PolicyError: says what was probably meant, or what `hints` says of that name.
-
+    `read` is given the value, its path and what is current. What is new comes first.
     """
-    allowed = tuple(names)
-    for name in mapping:
-        if name not in allowed:
-            near = difflib.get_close_matches(str(name), allowed, n=1)
-            guess = (
-                f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(allowed)}"
-            )
-            message = f"{path}{name}: there is no such option here; {hints.get(name, guess)}"
-            raise PolicyError(message)
-
-
-def wrong(path: str, expected: str, value: object) -> PolicyError:
-    """Return the error for a value that is not what was expected."""
-    try:
-        shown = repr(value)
-    except Exception:  # noqa: BLE001 -- a foreign value, or an integer too long to print
-        shown = f"a {type(value).__qualname__} that cannot be shown"
-    if len(shown) > _SHOWN:
-        shown = f"{shown[:_SHOWN]}..."
-    return PolicyError(f"{path}: expected {expected}, got {shown}")
+    made = {key: read(value, joined(path, key), current.get(key)) for key, value in table.items()}
+    kept = {key: value for key, value in current.items() if key not in made}
+    return {**{key: value for key, value in made.items() if value is not None}, **kept}

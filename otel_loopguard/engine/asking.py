@@ -1,0 +1,100 @@
+"""Asking detectors about a step, telling them of it, and making violations of what they find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from otel_loopguard.decisions import Phase, Violation
+from otel_loopguard.detectors import Detector, Facts, Finding
+from otel_loopguard.engine.open_steps import OpenStep
+from otel_loopguard.engine.parties import parties
+from otel_loopguard.steps import StepKind
+
+Heard: TypeAlias = tuple[Detector, Finding, str]
+"""Who found what, and which agent it looks at."""
+
+Spent: TypeAlias = Callable[[StepKind, int], tuple[int, float]]
+"""Tells the tokens and the dollars that the last so many steps of a kind took."""
+
+
+def heard(detectors: tuple[Detector, ...], facts: Facts, agent: str) -> list[Heard]:
+    """Ask detectors about a step, and return what they find."""
+    asked = ((detector, detector.check(facts), agent) for detector in detectors)
+    return [(detector, finding, agent) for detector, finding, agent in asked if finding is not None]
+
+
+def hear(opened: OpenStep, facts: Facts, *, acts_on: bool) -> list[Heard]:
+    """Ask about a step that has come back, let the counters advance, and return what was found.
+
+    `acts_on` says that the last step that came back was of the same agent: then who rests need not
+    be told of a plain success.
+    """
+    rules, late = opened.rules, opened.late
+    plain = facts.plain and acts_on and not late
+    found: list[Heard] = []
+    for detector in rules.at_news if plain else rules.late if late else rules.at_result:
+        finding = detector.check(facts)
+        if finding is not None:
+            found.append((detector, finding, opened.agent))
+    if not plain:
+        rules.awake = rules.moving
+    for detector in rules.moving_late if late else rules.awake:
+        detector.commit(facts)
+    if plain and rules.awake:
+        rules.awake = tuple([d for d in rules.awake if not d.rests])
+    return found + _hear_around(opened, facts, late=late) if opened.within else found
+
+
+def _hear_around(opened: OpenStep, facts: Facts, *, late: bool) -> list[Heard]:
+    """Do the same with the limits of the invocations around a step."""
+    found: list[Heard] = []
+    for limits, its_facts, its_agent in parties(opened.within, opened.kind, facts):
+        found += heard(limits.late if late else limits.at_result, its_facts, its_agent)
+        for detector in limits.moving_late if late else limits.moving:
+            detector.commit(its_facts)
+    if opened.kind == "agent":
+        opened.within[0].is_open = False
+    return found
+
+
+def tell_around(opened: OpenStep, facts: Facts, *, at_once: bool) -> None:
+    """Tell the limits of the invocations around a step that it starts.
+
+    `at_once` says that nothing is ever recorded: then it counts as if it had come back.
+    """
+    for limits, its_facts, _ in parties(opened.within, opened.kind, facts):
+        started = limits.at_start if facts.call is None else limits.started
+        for detector in limits.early if at_once else started:
+            detector.commit(its_facts)
+
+
+def violations_of(
+    found: list[Heard], opened: OpenStep, phase: Phase, spent: Spent, *, forgiven: bool
+) -> list[Violation]:
+    """Return what was found as violations; `forgiven` is what comes with the end of a run."""
+    return [_violation_of(entry, opened, phase, spent, forgiven=forgiven) for entry in found]
+
+
+def _violation_of(
+    entry: Heard, opened: OpenStep, phase: Phase, spent: Spent, *, forgiven: bool
+) -> Violation:
+    detector, finding, agent = entry
+    wasted = finding.wasted_steps
+    tokens, cost_usd = spent(opened.kind, wasted) if wasted else (0, 0.0)
+    return Violation(
+        rule=detector.rule,
+        reason=detector.reason,
+        action="warn" if forgiven else finding.action,
+        phase=phase,
+        step=opened.number,
+        count=finding.count,
+        threshold=finding.threshold,
+        kind=opened.kind,
+        tool=opened.name if opened.kind == "tool" else "",
+        agent=agent,
+        wasted_steps=wasted,
+        wasted_tokens=tokens,
+        wasted_cost_usd=cost_usd,
+        span=opened.span,
+    )

@@ -1,0 +1,63 @@
+"""What is wrong with a policy: where, what was expected, and what was probably meant."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+_SHOWN = 200
+_NAME_TO_GUESS_FROM = 100
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class PolicyError(ValueError):
+    """A policy that cannot be followed; the text names path, value and expectation."""
+
+
+def joined(path: str, key: str) -> str:
+    """Return the path of what has this key in a table, quoted as in TOML where it must be."""
+    return f"{path}.{key}" if _BARE.fullmatch(key) else f"{path}.{quoted(key)}"
+
+
+def quoted(name: str) -> str:
+    """Return a name between quotes, cut if it is long."""
+    return _cut(json.dumps(name, ensure_ascii=False))
+
+
+def refuse_unknown(
+    mapping: Mapping[str, object],
+    names: Iterable[str],
+    path: str,
+    hints: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Refuse a name that is none of `names`.
+
+    Raises:
+        PolicyError: says what was probably meant, or what `hints` says of that name.
+
+    """
+    allowed = tuple(names)
+    for name in mapping:
+        if name not in allowed:
+            near = difflib.get_close_matches(name[:_NAME_TO_GUESS_FROM], allowed, n=1)
+            guess = (
+                f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(allowed)}"
+            )
+            shown = f"{path}{_cut(name)}"
+            raise PolicyError(f"{shown}: there is no such option here; {hints.get(name, guess)}")
+
+
+def wrong(path: str, expected: str, value: object) -> PolicyError:
+    """Return the error for a value that is not what was expected."""
+    try:
+        shown = repr(value)
+    except Exception:  # noqa: BLE001 -- a foreign value, or an integer too long to print
+        shown = f"a {type(value).__qualname__} that cannot be shown"
+    return PolicyError(f"{path}: expected {expected}, got {_cut(shown)}")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
