@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from otel_loopguard._normal_form import normal_form
 from otel_loopguard.canonical import UNKNOWN, canonical, fingerprint
+from otel_loopguard.values._normal_form import normal_form
 from tests.unit._specimens import Bit, Colour, Left, Right, Word
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"

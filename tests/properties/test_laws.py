@@ -5,20 +5,31 @@ from __future__ import annotations
 import gc
 import random
 import tracemalloc
-from collections.abc import Iterable, Iterator
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_loopguard import open_steps, rule_sets, run_state, run_totals
 from otel_loopguard.canonical import UNKNOWN
 from otel_loopguard.decisions import Decision, Violation
 from otel_loopguard.detectors import DETECTORS, _base
 from otel_loopguard.endings import finished
+from otel_loopguard.engine import (
+    agent_rules,
+    invocations,
+    memory,
+    open_steps,
+    rule_kits,
+    rule_sets,
+    run_totals,
+    sight,
+)
 from otel_loopguard.guard import LoopGuard
 from otel_loopguard.policy import Policy
 from otel_loopguard.steps import SpanKey, Step
@@ -77,7 +88,10 @@ def reported(decisions: Iterable[Iterable[Decision]]) -> list[Violation]:
     return [v for step in decisions for decision in step for v in decision.violations]
 
 
-@given(strategies.words, strategies.policies, worlds)
+any_policies = strategies.policies | strategies.overridden_policies
+
+
+@given(strategies.words, any_policies, worlds)
 def test_preview_says_what_check_says_and_leaves_no_trace(
     word: list[Timed], policy: Policy, world: dict[str, bool]
 ):
@@ -88,7 +102,7 @@ def test_preview_says_what_check_says_and_leaves_no_trace(
     assert curious.guard.report() == plain.guard.report()
 
 
-@given(strategies.words, strategies.words, strategies.policies, worlds)
+@given(strategies.words, strategies.words, any_policies, worlds)
 def test_runs_that_interleave_are_as_runs_alone(
     one: list[Timed], other: list[Timed], policy: Policy, world: dict[str, bool]
 ):
@@ -102,7 +116,7 @@ def test_runs_that_interleave_are_as_runs_alone(
     assert said[1] == Player(policy, **world).play(other)
 
 
-@given(strategies.words, strategies.words, strategies.policies, worlds)
+@given(strategies.words, strategies.words, any_policies, worlds)
 def test_a_fresh_run_is_as_one_of_a_new_guard(
     before: list[Timed], word: list[Timed], policy: Policy, world: dict[str, bool]
 ):
@@ -144,7 +158,7 @@ def test_more_rules_never_make_a_verdict_milder(
     }
 
 
-@given(strategies.words, strategies.policies, st.booleans())
+@given(strategies.words, any_policies, st.booleans())
 def test_a_refused_step_changes_nothing(
     word: list[Timed],
     policy: Policy,
@@ -196,8 +210,10 @@ def renamed(step: Step) -> Step:
 def test_names_do_not_matter(word: list[Timed], policy: Policy, world: dict[str, bool]):
     per_tool = policy.settings.limits.max_calls_per_tool
     new_names = {renamed(Step(kind="tool", name=name)).name: n for name, n in per_tool.items()}
-    other = policy.with_limits(max_calls_per_tool=new_names)
-    plain = Player(policy, **world).play(word)
+    # A hand-over is one between agents with names.
+    same = Policy.from_mapping({"rules": {"agent_handoff_cycle": False}}, base=policy)
+    other = same.with_limits(max_calls_per_tool=new_names)
+    plain = Player(same, **world).play(word)
     new_word = [timed._replace(step=renamed(timed.step)) for timed in word]
 
     for one, two in zip(
@@ -219,68 +235,238 @@ def any_stream(chance: random.Random, length: int) -> Iterator[Step]:
             result=chance.choice([own, UNKNOWN]),
             error=chance.choice([None, None, own]),
             agent=own if chance.random() < 0.3 else "",
+            agent_id=chance.choice([None, own]),
+            agent_parent_id=chance.choice([None, own, "1"]),
             call_id=own if chance.random() < 0.3 else None,
             span=SpanKey(0, number) if chance.random() < 0.3 else None,
+            batch=chance.choice([None, own]),
+            approved=chance.random() < 0.1,
+            output=chance.choice([UNKNOWN, own]),
+            finish_reasons=(chance.choice(["stop", "length", "tool_calls"]),),
+            tool_calls=chance.choice([UNKNOWN, ()]),
+            offered_tools=chance.choice([UNKNOWN, frozenset(own)]),
+            input_tokens=chance.choice([None, 5]),
         )
 
 
-def stores(guard: LoopGuard) -> Iterator[tuple[str, int, int]]:
-    """Yield what a run keeps: what it is, how many there are, and how many there may be."""
-    run: Any = guard._run  # pyright: ignore[reportPrivateUsage] -- it says nothing of its size
-    yield "outcomes", len(run._seen), run_state.SEEN
-    yield "calls that wait", len(run._waiting), run_state.WAITING
-    yield "violations", len(run._reported), 2 * len(DETECTORS)
-    yield "open steps", len(run._open), open_steps.NAMED + open_steps.NAMELESS
-    yield "ids of open steps", len(run._open._by_id), 2 * open_steps.NAMED
-    yield "tools", len(run.totals._tools), run_totals.TOOL_NAMES
-    yield "labels", len(run.totals._trace), run_totals.TRACED
-    yield "agents", len(run._rules._agents), rule_sets.AGENTS
-    for rules in run._rules._agents.values():
-        for detector in rules.every:
-            counts, periods = getattr(detector, "_counts", ()), getattr(detector, "_periods", None)
-            yield f"counts of {detector.rule}", len(counts), _base.REMEMBERED
-            if periods is not None:
-                yield f"calls of {detector.rule}", len(periods._calls), periods._longest
-                yield f"recent of {detector.rule}", len(periods._recent), 2 * periods._longest
-                yield f"periods of {detector.rule}", len(periods.matched), periods._longest
+ALL_LIMITS: dict[str, Any] = {
+    "max_steps": 10**6,
+    "max_llm_calls": 10**6,
+    "max_tool_calls": 10**6,
+    "max_calls_per_tool": {"1": 10**6, "2": 10**6},
+    "max_duration_s": 10**6,
+    "max_idle_s": 10**6,
+    "max_input_tokens": 10**6,
+    "max_output_tokens": 10**6,
+    "max_total_tokens": 10**6,
+    "max_context_tokens": 10**6,
+    "max_cost_usd": 10**6,
+    "max_agent_depth": 99,
+    "max_steps_per_minute": 500,
+    "max_consecutive_errors": 10**6,
+    "max_turns_without_tool": 10**6,
+    "max_repeated_calls": 9,
+    "max_same_tool_calls": 9,
+    "loop_pattern_window": 20,
+}
+WATCHFUL = Policy.from_mapping(
+    {
+        "limits": ALL_LIMITS,
+        "tools": {"3": {"poll": True}, "4": {"exempt": True}, "7": {"writes": True}},
+        "agents": {"*": {"limits": {"max_steps": 10**6, "max_steps_per_minute": 500}}},
+    }
+)
+"""The default rules, all limits, and limits for each invocation of each agent."""
+
+BOUNDS = {
+    "AgentRules._detectors": len(DETECTORS),
+    "AgentRules._unjudged": 2,
+    "AgentRules.answers": agent_rules.TOOLS,
+    "AgentRules.by_kind": len(rule_kits.KINDS),
+    "AgentRules.calls": agent_rules.RECALLED,
+    "AgentHandoffCycle._outputs": _base.REMEMBERED,
+    "Invocation.own": len(rule_kits.KINDS),
+    "Invocation.whole": len(rule_kits.KINDS),
+    "Invocations._by_id": invocations.INVOCATIONS,
+    "Memory._answers": memory.RECENT,
+    "Memory._calls": memory.RECENT,
+    "Memory._seen": memory.SEEN,
+    "OpenSteps._by_id": 2 * open_steps.NAMED,
+    "OpenSteps._named": open_steps.NAMED,
+    "OpenSteps._nameless": open_steps.NAMELESS,
+    "Periods._calls": 10,  # half the window of `loop_pattern` above
+    "Periods._recent": 20,
+    "Periods.matched": 10,
+    "RepeatedCall._counts": _base.REMEMBERED,
+    "RepeatedError._rows": _base.REMEMBERED,
+    "RepeatedOutput._outputs": _base.REMEMBERED,
+    "RepeatedOutput._rows": _base.REMEMBERED,
+    "RepeatedResult._counts": _base.REMEMBERED,
+    "RuleSets._of_run": len(DETECTORS),
+    "RuleSets.agents": rule_sets.AGENTS,
+    "RuleSets.totals": len(DETECTORS),
+    "Reports._reported": 2 * len(DETECTORS),
+    "RunTotals._cost_at": run_totals.SPENT,
+    "RunTotals._tokens_at": run_totals.SPENT,
+    "RunTotals._tools": run_totals.TOOL_NAMES,
+    "RunTotals._trace": run_totals.TRACED,
+    "Stagnation._answers": _base.REMEMBERED,
+    "Stagnation._errors": _base.REMEMBERED,
+    "StepRate._starts_s": 500,
+    "ToolCallBudget._by_tool": 2,
+    "UnchangedResult._rows": _base.REMEMBERED,
+    "Sight._waiting": sight.WAITING,
+}
+"""Every store of a run, with how much there may be in it."""
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("records", [1.0, 0.5, 0.0])
-def test_what_a_run_keeps_is_bounded(records: float, seed: int):
+GIVEN = frozenset(
+    {
+        "AgentRules.tools",
+        "Facts.own",
+        "OpenSteps._arguments",  # of one step, whatever they are
+        "Stagnation._weights",
+        "ToolCallBudget._limits_by_tool",
+    }
+)
+"""What a run refers to and does not fill."""
+
+
+def stores(
+    thing: object, where: str = "", known: set[int] | None = None
+) -> Iterator[tuple[str, int]]:
+    """Yield what a run keeps, all the way down: what it is called and how many things are in it."""
+    visited = set[int]() if known is None else known
+    if id(thing) in visited or isinstance(thing, (str, bytes, int)):
+        return
+    visited.add(id(thing))
+    if isinstance(thing, (dict, list, set, deque, array)):
+        yield where, len(cast("list[object]", thing))
+    for store, part in _parts_of(cast("object", thing), where):
+        yield from stores(part, store, visited)
+
+
+def _parts_of(thing: object, where: str) -> Iterator[tuple[str, object]]:
+    kind = type(thing)
+    if isinstance(thing, (dict, list, set, deque, tuple)):
+        parts = [*cast("list[object]", thing)]
+        if isinstance(thing, dict):
+            parts += cast("dict[object, object]", thing).values()
+        yield from ((f"{where}[]", part) for part in parts)
+    elif kind.__module__.startswith("otel_loopguard") and not _is_given(kind):
+        names = [name for above in kind.__mro__ for name in getattr(above, "__slots__", ())]
+        for name in (*names, *getattr(kind, "__struct_fields__", ())):
+            store = f"{kind.__name__}.{name}"
+            if hasattr(thing, name) and store not in GIVEN:
+                yield store, getattr(thing, name)
+
+
+def _is_given(kind: type[object]) -> bool:
+    elsewhere = (".settings", ".pricing", ".volatile", ".canonical")
+    return kind is Step or kind.__module__.endswith(elsewhere)
+
+
+def run_of(guard: LoopGuard) -> object:
+    return guard._run  # pyright: ignore[reportPrivateUsage] -- it says nothing of its size
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("of_turns", "of_others"), [(1.0, 1.0), (0.5, 0.5), (1.0, 0.0), (0.0, 0.0)]
+)
+def test_what_a_run_keeps_is_bounded(of_turns: float, of_others: float, seed: int):
     chance = random.Random(seed)  # noqa: S311 -- no secret
-    guard = LoopGuard(max_steps=10**6, max_repeated_calls=9, loop_pattern_window=20)
+    guard = LoopGuard(WATCHFUL, clock=lambda: 0.0)
     for number, step in enumerate(any_stream(chance, 1_200)):
         guard.check(step, commit=True)
-        if chance.random() < records:
+        if chance.random() < (of_turns if step.kind == "llm" else of_others):
             guard.record(step)
-        if number % 100 == 99:
-            assert [store for store in stores(guard) if store[1] > store[2]] == []
+        if number % 300 == 299:
+            found = [store for store in stores(run_of(guard)) if not store[0].endswith("[]")]
+            assert {name for name, _ in found} <= BOUNDS.keys()
+            assert [store for store in found if store[1] > BOUNDS[store[0]]] == []
 
 
-@pytest.mark.parametrize("records", [True, False])
-def test_a_run_keeps_at_most_32_kib(records: bool):  # noqa: FBT001 -- a row
+def test_every_store_that_is_listed_is_one():
+    chance = random.Random(7)  # noqa: S311 -- no secret
+    guard = LoopGuard(Policy.from_mapping({"scope": "agent"}, base=WATCHFUL), clock=lambda: 0.0)
+    for step in any_stream(chance, 400):
+        guard.check(step, commit=True)
+        guard.record(step)
+
+    assert {name for name, _ in stores(run_of(guard)) if not name.endswith("[]")} == BOUNDS.keys()
+
+
+class Kept(NamedTuple):
+    """How many KiB a run holds after some of its steps."""
+
+    early: float
+    late: float
+
+
+def kept_by(word: Callable[[int], Iterator[Step]], *, records: bool) -> Kept:
+    """Play 1,000 rounds and 3,000 more, and measure."""
+    guard = LoopGuard()
+    for _ in range(2):  # what is made once for a process is no part of a run
+        for step in word(9):
+            guard.check(step)
+            guard.record(step)
+        guard.end()
+    sizes: list[float] = []
     gc.collect()
     tracemalloc.start()
     try:
         guard = LoopGuard()
         empty = tracemalloc.get_traced_memory()[0]
-        for step in calls(2_000):
-            guard.check(step)
-            if records:
-                guard.record(step)
-        gc.collect()
-        assert tracemalloc.get_traced_memory()[0] - empty <= 32 * 1024
+        for number in range(4_000):
+            for step in word(number):
+                guard.check(step)
+                if records:
+                    guard.record(step)
+            if number in (1_000, 3_999):
+                gc.collect()
+                sizes.append((tracemalloc.get_traced_memory()[0] - empty) / 1024)
     finally:
         tracemalloc.stop()
+    return Kept(*sizes)
 
 
-def calls(length: int) -> Iterator[Step]:
-    """Yield tool calls, none like another."""
-    for number in range(length):
-        yield Step(
-            kind="tool",
-            name=("search", "fetch", "read_file", "run_query")[number % 4],
-            arguments={"query": f"annual report of company {number}", "pages": [number] * 9},
-            result=f"{number} rows",
-        )
+def calls(number: int) -> Iterator[Step]:
+    """Yield a tool call like no other, of 300 characters, with a result of 500."""
+    yield Step(
+        kind="tool",
+        name=("search", "fetch", "read_file", "run_query")[number % 4],
+        arguments={"query": f"{number:08}{'x' * 280}"},
+        result=f"{number:08}{'y' * 490}",
+    )
+
+
+def calls_and_turns(number: int) -> Iterator[Step]:
+    """Yield a model turn like no other beside it."""
+    yield Step(
+        kind="llm",
+        output=f"{number:08}{'z' * 300}",
+        finish_reasons=("tool_calls",),
+        input_tokens=1_000,
+        output_tokens=100,
+    )
+    yield from calls(number)
+
+
+@pytest.mark.parametrize(
+    ("word", "records", "most"),
+    [
+        pytest.param(calls, True, 33, id="calls and results"),
+        pytest.param(calls_and_turns, True, 41, id="turns, calls and results"),
+        pytest.param(calls, False, 51, id="calls without results"),
+    ],
+)
+def test_a_run_stays_small(
+    word: Callable[[int], Iterator[Step]],
+    records: bool,  # noqa: FBT001 -- a row
+    most: float,
+):
+    kept = kept_by(word, records=records)
+
+    assert kept.late <= kept.early + 1
+    assert kept.late <= most

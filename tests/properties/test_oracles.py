@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from otel_loopguard import rule_sets, run_state
 from otel_loopguard.canonical import UNKNOWN
 from otel_loopguard.decisions import Decision, Violation
-from otel_loopguard.detectors import DEFAULT_RULES, _base
+from otel_loopguard.detectors import _base
+from otel_loopguard.engine import memory, rule_sets, sight
+from otel_loopguard.engine.run_state import RunState
 from otel_loopguard.guard import LoopGuard
 from otel_loopguard.policy import Policy
-from otel_loopguard.run_state import RunState
 from tests.properties import strategies
-from tests.properties.oracles import Recording, Said, Timed, is_recorded, said_of
+from tests.properties.oracles import LONGEST_CYCLE, Recording, Said, Timed, is_recorded, said_of
 
 
 def engine(
@@ -45,7 +45,7 @@ recordings: st.SearchStrategy[Recording] = st.sampled_from(["all", "all", "turns
 
 
 @settings(max_examples=300)
-@given(strategies.words, strategies.policies, recordings, st.booleans())
+@given(strategies.words, strategies.defined_policies, recordings, st.booleans())
 def test_the_engine_says_what_the_definitions_say(
     word: list[Timed],
     policy: Policy,
@@ -57,29 +57,53 @@ def test_the_engine_says_what_the_definitions_say(
     )
 
 
-EVERY_COUNT = Policy.from_mapping(
-    {"rules": {rule: {"warn": 1, "abort": 0} for rule in DEFAULT_RULES}}, base=Policy.none()
+def every_count(rules: Iterable[str]) -> Policy:
+    """Return the policy by which these rules tell what they count, each time."""
+    lines = {rule: {"warn": 1, "abort": 0} for rule in rules}
+    return Policy.from_mapping({"rules": lines}, base=Policy.none())
+
+
+BY_AGENT = [r for r in strategies.DEFINED if r not in ("repeated_error", "repeated_output")]
+"""The rules whose definitions tell what they do at a shorter horizon."""
+
+
+EVERY_ROW = Policy.none().with_limits(
+    max_consecutive_errors=1,
+    max_turns_without_tool=1,
+    max_repeated_calls=1,
+    max_same_tool_calls=1,
+    loop_pattern_window=4,
+    max_output_tokens=1,
+    max_cost_usd=0.2,
 )
+"""The policy whose limits tell what they count from the second on, each time."""
 
 
 def report_nothing(_: RunState, __: Iterable[Violation]) -> None:
     """Let each violation be news each time."""
 
 
-@pytest.mark.parametrize("horizon", ["as it is", "short"])
+@pytest.mark.parametrize(
+    ("policy", "horizon"),
+    [
+        pytest.param(every_count(strategies.DEFINED), "as it is", id="rules"),
+        pytest.param(every_count(BY_AGENT), "short", id="rules with a short memory"),
+        pytest.param(EVERY_ROW, "as it is", id="limits"),
+    ],
+)
 @settings(max_examples=300)
 @given(word=strategies.repetitive_words, recording=recordings)
 def test_every_count_of_a_rule_is_what_its_definition_says(
-    horizon: str, word: list[Timed], recording: Recording
+    policy: Policy, horizon: str, word: list[Timed], recording: Recording
 ):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RunState, "note", report_nothing)
         if horizon == "short":
-            patch.setattr(run_state, "SEEN", 3)
-            patch.setattr(run_state, "_COMPACTED", 2)
-            patch.setattr(run_state, "WAITING", 2)
+            patch.setattr(memory, "SEEN", LONGEST_CYCLE + 1)  # what is new is in no cycle
+            patch.setattr(memory, "_COMPACTED", 2)
+            patch.setattr(sight, "WAITING", 2)
             patch.setattr(rule_sets, "AGENTS", 2)
             patch.setattr(_base, "REMEMBERED", 2)
-        assert list(engine(word, EVERY_COUNT, recording, commits=True)) == list(
-            said_of(word, EVERY_COUNT, recording, commits=True, reports_once=False)
+        assert list(engine(word, policy, recording, commits=True)) == list(
+            said_of(word, policy, recording, commits=True, reports_once=False)
         )

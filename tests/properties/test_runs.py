@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from otel_loopguard import Decision, Policy, RunReport, runs, span_tree, tracker
+from otel_loopguard import Decision, Policy, RunReport, open_runs, runs, span_tree
 from otel_loopguard.runs import CURRENT, Run, Verdict
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.tracker import RunTracker
@@ -181,7 +181,7 @@ def test_no_order_of_events_breaks_anything(
     with pytest.MonkeyPatch.context() as bounds:
         bounds.setattr(span_tree, "SPANS", 12)
         bounds.setattr(span_tree, "ENDED", 5)
-        bounds.setattr(tracker, "RUNS", 3)
+        bounds.setattr(open_runs, "RUNS", 3)
         bounds.setattr(runs, "OPEN_CALLS", 2)
         to = RunTracker(POLICY, live=live, on_closed=lambda run, _report: closed.append(run))
         opened: dict[Run, None] = {}

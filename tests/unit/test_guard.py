@@ -13,6 +13,8 @@ from otel_loopguard.policy import Policy, PolicyError
 from otel_loopguard.steps import SpanKey, Step
 
 NONE = Policy.none()
+EQUAL_RESULTS = Policy.from_mapping({"rules": {"repeated_result": True}}, base=NONE)
+"""The policy with one of the default rules, at its default thresholds."""
 TURN = Step(kind="llm")
 
 
@@ -191,7 +193,21 @@ class TestLimitsOfAgentLoopGuard:
 class TestConstruction:
     def test_the_default_policy_has_the_default_rules_and_no_limits(self):
         assert LoopGuard().policy == Policy()
-        assert LoopGuard().policy.rule_ids == ("repeated_result", "repeated_call", "cyclic_calls")
+        assert LoopGuard().policy.rule_ids == (
+            "repeated_result",
+            "repeated_call",
+            "cyclic_calls",
+            "revisited_results",
+            "no_novelty",
+            "unchanged_result",
+            "stagnation",
+            "repeated_error",
+            "repeated_output",
+            "truncated_turns",
+            "unknown_tool",
+            "extra_turn",
+            "agent_handoff_cycle",
+        )
 
     def test_limits_are_laid_over_the_policy(self):
         guard = LoopGuard(Policy(max_steps=3, max_tool_calls=9), max_steps=5)
@@ -323,7 +339,7 @@ class TestHold:
             assert guard.check(TURN).allowed
 
     def test_rules_go_on_being_evaluated_and_reported(self):
-        guard = LoopGuard(clock=Clock(), max_duration_s=5)
+        guard = LoopGuard(EQUAL_RESULTS, clock=Clock(), max_duration_s=5)
         late = tool(result=1, started_s=9, ended_s=9)
         decisions = [guard.record(step) for step in (TURN, late, late, late)]
 
@@ -354,7 +370,11 @@ class TestHold:
 class TestOnViolation:
     def test_it_is_told_of_each_refusal_and_of_each_new_violation(self):
         told: list[str] = []
-        guard = LoopGuard(max_steps=4, on_violation=lambda v: told.append(f"{v.action} {v.rule}"))
+        guard = LoopGuard(
+            EQUAL_RESULTS,
+            max_steps=4,
+            on_violation=lambda v: told.append(f"{v.action} {v.rule}"),
+        )
         for _ in range(6):
             if guard.check(tool()).allowed:
                 guard.record(tool(result=1))
@@ -413,6 +433,8 @@ class TestDecision:
             "tool": "search",
             "agent": "planner",
             "wasted_steps": 0,
+            "wasted_tokens": 0,
+            "wasted_cost_usd": 0.0,
             "span": span,
             "message": "step_budget: tool 'search' by agent 'planner' at step 2: 2 against a "
             "threshold of 1 (stop)",
@@ -429,7 +451,7 @@ class TestDecision:
         assert str(LoopGuardError(allowed)) == "the step was allowed"
 
     def test_a_rule_is_reported_once_for_each_level(self):
-        guard = LoopGuard()
+        guard = LoopGuard(EQUAL_RESULTS)
         decisions = [guard.record(tool(result=1)) for _ in range(9)]
 
         assert [(v.step, v.action) for d in decisions for v in d.violations] == [

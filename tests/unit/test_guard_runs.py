@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from otel_loopguard.canonical import UNKNOWN
+from otel_loopguard.engine.open_steps import NAMED, NAMELESS
 from otel_loopguard.guard import LoopGuard
-from otel_loopguard.open_steps import NAMED, NAMELESS
 from otel_loopguard.policy import Policy
 from otel_loopguard.steps import SpanKey, Step, ToolCall
 
 NONE = Policy.none()
+EQUAL_RESULTS = Policy.from_mapping({"rules": {"repeated_result": True}}, base=NONE)
+"""The policy with one of the default rules, at its default thresholds."""
 FINISHED: dict[str, Any] = {"output": "Done.", "finish_reasons": ("stop",), "tool_calls": ()}
 
 
@@ -53,7 +55,7 @@ class TestRecord:
         assert (violation.phase, violation.step, violation.count) == ("post", 2, 2)
 
     def test_nothing_is_new_about_a_step_that_would_have_been_refused(self):
-        guard = LoopGuard(max_calls_per_tool={"b": 1})
+        guard = LoopGuard(EQUAL_RESULTS, max_calls_per_tool={"b": 1})
         steps = [tool("b", result=1), tool(result=1), tool(result=1), tool("b", result=2)]
         for step in steps:
             guard.record(step)
@@ -63,7 +65,9 @@ class TestRecord:
 
     def test_both_halves_of_what_it_finds_are_told(self):
         told: list[str] = []
-        guard = LoopGuard(max_tool_calls=2, on_violation=lambda v: told.append(v.rule))
+        guard = LoopGuard(
+            EQUAL_RESULTS, max_tool_calls=2, on_violation=lambda v: told.append(v.rule)
+        )
         decisions = [guard.record(tool(result=1)) for _ in range(3)]
 
         assert [v.rule for v in decisions[-1].violations] == told
@@ -293,7 +297,7 @@ class TestReport:
         assert report.open_call_ids == ()
 
     def test_of_a_run_that_tripped(self):
-        guard = LoopGuard(max_steps=20)
+        guard = LoopGuard(EQUAL_RESULTS, max_steps=20)
         for _ in range(7):
             guard.check(tool(), commit=True)
             guard.record(tool(result=1))
@@ -317,6 +321,9 @@ class TestReport:
             ([turn(**FINISHED), Step(kind="custom")], "complete"),
             ([turn(**FINISHED), Step(kind="agent")], "complete"),
             ([tool(error="ValueError"), Step(kind="custom")], "tool_error"),
+            ([turn(), tool(result="Error: no such file")], "tool_error"),
+            ([turn(), tool(result={"error": "no such file"})], "tool_error"),
+            ([turn(), tool(result={"errors": 0})], "running"),
         ],
     )
     def test_of_how_it_ended(self, steps: list[Step], status: str):

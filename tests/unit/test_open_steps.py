@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from otel_loopguard.canonical import UNKNOWN, fingerprint
-from otel_loopguard.open_steps import NAMED, NAMELESS, OpenStep, OpenSteps, call_of
+from otel_loopguard.canonical import UNKNOWN
+from otel_loopguard.engine.open_steps import NAMED, NAMELESS, OpenStep, OpenSteps
+from otel_loopguard.engine.readings import NOBODY, identify
+from otel_loopguard.engine.rule_sets import RuleSets
+from otel_loopguard.settings import Limits, Settings
 from otel_loopguard.steps import SpanKey, Step
 
 ONE, TWO = SpanKey(1, 1), SpanKey(1, 2)
@@ -19,20 +22,22 @@ def tool(name: str = "a", **facts: Any) -> Step:
 
 def opened(*steps: Step) -> tuple[OpenSteps, list[OpenStep]]:
     store, kept = OpenSteps(), list[OpenStep]()
+    rules = RuleSets(Settings(Limits(), {}))
     for number, step in enumerate(steps, 1):
-        known = step.arguments is not UNKNOWN and step.kind == "tool"
-        call = call_of(step.agent, step.name, fingerprint(step.arguments)) if known else None
+        owner = rules.of(step.agent)
         kept.append(
             OpenStep(
-                step.kind,
-                step.name,
-                step.agent,
-                step.approved,
-                step.span,
-                step.call_id,
-                number,
-                call,
-                refused=False,
+                kind=step.kind,
+                name=step.name,
+                agent=step.agent,
+                span=step.span,
+                call_id=step.call_id,
+                number=number,
+                identity=identify(step, None) if step.kind == "tool" else NOBODY,
+                batch=None,
+                owner=owner,
+                rules=owner.of_kind(step.kind),
+                within=(),
             )
         )
         store.add(kept[-1], step.arguments)

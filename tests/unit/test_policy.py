@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, get_type_hints
@@ -12,15 +13,27 @@ from typing import Any, get_type_hints
 import pytest
 
 from otel_loopguard.detectors import DEFAULT_RULES, DETECTORS, Limits, Thresholds
-from otel_loopguard.options import LIMIT_OF_RULE, mode_of
+from otel_loopguard.options.kinds import mode_of
+from otel_loopguard.options.limits import LIMIT_OF_RULE
+from otel_loopguard.options.rules import RULES
 from otel_loopguard.policy import LimitOptions, Policy, PolicyError
+from otel_loopguard.settings import Settings
 
 NUMBER = "expected a whole number of at least 1 (0 or None switches it off)"
 SECONDS = "expected a number of seconds above 0 (0 or None switches it off)"
+DOLLARS = "expected US dollars above 0 (0 or None switches it off)"
+RATE = "expected a whole number from 1 to 10000 (0 or nothing switches it off)"
 WINDOW = "expected a whole number from 2 to 256 (0 or nothing switches it off)"
+LARGEST = "a whole number of at most 9223372036854775807"
+SCORE = "expected a score above 0 (0 or None switches it off)"
+WEIGHT = "expected a number from -100 to 100"
+SCOPE = "expected 'run', 'agent' or 'conversation'"
 SWITCH = "expected true or false"
 TABLE = "expected a table of names and values"
 RULE = "expected a table of warn, abort and enabled, or true or false"
+
+MEASURES = {"max_calls_per_tool", "max_duration_s", "max_idle_s", "max_cost_usd"}
+COUNTS = sorted({*Limits.__struct_fields__} - MEASURES - {"compare_arguments"})
 
 
 def limits_of(**limits: Any) -> Limits:
@@ -36,37 +49,32 @@ class TestWhatIsInForce:
         policy = Policy()
 
         assert policy.mode is None
-        assert policy.settings == (Limits(), DEFAULT_RULES)
-        assert policy.rule_ids == ("repeated_result", "repeated_call", "cyclic_calls")
+        assert policy.settings == Settings(Limits(), DEFAULT_RULES)
+        assert policy.rule_ids == tuple(d.rule for d in DETECTORS if d.rule in DEFAULT_RULES)
+        assert policy.warnings == ()
 
     def test_nothing(self):
-        assert Policy.none().settings == (Limits(), {})
+        assert Policy.none().settings == Settings(Limits(), {})
         assert Policy.none().rule_ids == ()
 
     def test_the_ids_of_what_is_on(self):
-        policy = Policy(
-            max_steps=1,
-            max_llm_calls=1,
-            max_calls_per_tool={"a": 1},
-            max_duration_s=1,
-            max_repeated_calls=1,
-            max_same_tool_calls=1,
-            loop_pattern_window=2,
-            rules={"cyclic_calls": False},
-        )
+        every: Any = dict.fromkeys(LIMIT_OF_RULE.values(), 2)
+        policy = Policy(**every, rules={"cyclic_calls": False})
+        on = {*LIMIT_OF_RULE, *DEFAULT_RULES} - {"cyclic_calls"}
 
-        assert policy.rule_ids == (
-            "step_budget",
-            "llm_call_budget",
-            "tool_call_budget",
-            "time_budget",
-            "repeated_call_limit",
-            "same_tool",
-            "loop_pattern",
-            "repeated_result",
-            "repeated_call",
-        )
-        assert Policy.none().with_limits(max_tool_calls=1).rule_ids == ("tool_call_budget",)
+        assert policy.rule_ids == tuple(d.rule for d in DETECTORS if d.rule in on)
+
+    @pytest.mark.parametrize(
+        ("limits", "rule"),
+        [
+            *(({option: 2}, rule) for rule, option in LIMIT_OF_RULE.items()),
+            ({"max_calls_per_tool": {"a": 1}}, "tool_call_budget"),
+            ({"max_input_tokens": 1}, "token_budget"),
+            ({"max_output_tokens": 1}, "token_budget"),
+        ],
+    )
+    def test_a_limit_switches_on_its_rule(self, limits: Any, rule: str):
+        assert Policy.none().with_limits(**limits).rule_ids == (rule,)
 
     def test_a_mapping_says_the_same_as_keywords(self):
         keywords = Policy(mode="enforce", max_steps=5, rules={"repeated_call": {"warn": 2}})
@@ -118,33 +126,38 @@ class TestWhatIsInForce:
 
         assert policy.mode == "enforce"
         assert policy.settings.limits == Limits(max_tool_calls=7)
-        assert set(policy.settings.rules) == {"repeated_result", "cyclic_calls"}
+        assert set(policy.settings.rules) == {*DEFAULT_RULES} - {"repeated_call"}
         assert Policy.from_mapping({}, base=base) == base
         assert Policy.from_mapping({"mode": "observe"}, base=base).mode == "observe"
 
+    @pytest.mark.parametrize("scope", ["run", "agent", "conversation"])
+    def test_a_scope(self, scope: Any):
+        policy = Policy(scope=scope)
+
+        assert policy.settings.scope == scope
+        assert Policy.from_toml(f"scope = '{scope}'") == policy
+        assert Policy.from_mapping({}, base=policy) == policy
+        assert Policy.from_mapping({"scope": None}, base=policy) == policy
+
 
 class TestLimits:
-    @pytest.mark.parametrize(
-        "name",
-        [
-            "max_steps",
-            "max_llm_calls",
-            "max_tool_calls",
-            "max_repeated_calls",
-            "max_same_tool_calls",
-            "loop_pattern_window",
-        ],
-    )
+    @pytest.mark.parametrize("name", COUNTS)
     def test_whole_numbers(self, name: str):
         assert getattr(limits_of(**{name: 7}), name) == 7
         assert getattr(limits_of(**{name: 0}), name) is None
         assert getattr(limits_of(**{name: None}), name) is None
 
-    def test_seconds(self):
-        assert limits_of(max_duration_s=60).max_duration_s == 60.0
-        assert limits_of(max_duration_s=0.25).max_duration_s == 0.25
-        assert limits_of(max_duration_s=0).max_duration_s is None
-        assert limits_of(max_duration_s=None).max_duration_s is None
+    @pytest.mark.parametrize("name", ["max_duration_s", "max_idle_s", "max_cost_usd"])
+    def test_seconds_and_dollars(self, name: str):
+        assert getattr(limits_of(**{name: 60}), name) == 60.0
+        assert getattr(limits_of(**{name: 0.25}), name) == 0.25
+        assert getattr(limits_of(**{name: 0}), name) is None
+        assert getattr(limits_of(**{name: None}), name) is None
+
+    def test_the_largest_of_each(self):
+        assert limits_of(max_steps=2**63 - 1).max_steps == 2**63 - 1
+        assert limits_of(max_steps_per_minute=10_000).max_steps_per_minute == 10_000
+        assert limits_of(max_duration_s=sys.float_info.max).max_duration_s == sys.float_info.max
 
     def test_calls_per_tool(self):
         assert limits_of(max_calls_per_tool={"a": 2, "b": 0}).max_calls_per_tool == {"a": 2}
@@ -186,7 +199,7 @@ class TestRules:
         "off", [False, None, 0, {"enabled": False}, {"enabled": False, "warn": 3}]
     )
     def test_a_rule_can_be_off(self, off: object):
-        assert set(rules_of({"repeated_result": off})) == {"repeated_call", "cyclic_calls"}
+        assert set(rules_of({"repeated_result": off})) == {*DEFAULT_RULES} - {"repeated_result"}
         assert rules_of({"repeated_result": off}, base=Policy.none()) == {}
 
     @pytest.mark.parametrize("on", [True, {"enabled": True}, {}])
@@ -200,6 +213,82 @@ class TestRules:
         rules = rules_of({"repeated_result": True}, base=base)
 
         assert rules["repeated_result"] == Thresholds(warn=7, abort=8)
+
+    def test_a_rule_without_thresholds_of_its_own(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.delitem(DEFAULT_RULES, "no_novelty")
+
+        assert "no_novelty" not in rules_of({})
+        assert rules_of({"no_novelty": {"warn": 4}})["no_novelty"] == Thresholds(warn=4)
+        base = Policy(rules={"no_novelty": {"warn": 4, "abort": 9}})
+        assert rules_of({"no_novelty": True}, base=base) == base.settings.rules
+        for on in (True, {}, {"enabled": True}):
+            with pytest.raises(PolicyError) as caught:
+                rules_of({"no_novelty": on})
+            assert str(caught.value) == (
+                "rules.no_novelty: expected warn, abort or both, "
+                f"for this rule has no thresholds of its own, got {on!r}"
+            )
+
+
+class TestStagnation:
+    def test_it_goes_by_a_score(self):
+        rules = rules_of({"stagnation": {"warn": 7.5, "abort": 12}})
+
+        assert rules["stagnation"] == Thresholds(warn=7.5, abort=12.0)
+        assert rules_of({"stagnation": {"warn": 0}})["stagnation"].warn is None
+
+    def test_weights(self):
+        weights = {"again": 3, "error": -0.5}
+        base = Policy(rules={"stagnation": {"warn": 9.5, "abort": 99, "weights": weights}})
+        said = {"rules": {"stagnation": {"weights": {"again": None, "novel": 0}}}}
+
+        assert base.settings.weights == {"again": 3.0, "error": -0.5}
+        assert base.settings.rules["stagnation"] == Thresholds(warn=9.5, abort=99.0)
+        assert Policy.from_mapping(said, base=base).settings.weights == {
+            "error": -0.5,
+            "novel": 0.0,
+        }
+        assert Policy.from_mapping({"rules": {"stagnation": False}}, base=base) != base
+        assert repr(base) == (
+            "Policy(rules={'stagnation': {'warn': 9.5, 'abort': 99.0, "
+            "'weights': {'again': 3.0, 'error': -0.5}}})"
+        )
+
+    def test_weights_are_kept_where_it_is_off(self):
+        policy = Policy(rules={"stagnation": {"enabled": False, "weights": {"again": 3}}})
+
+        assert repr(policy) == (
+            "Policy(rules={'stagnation': {'enabled': False, 'weights': {'again': 3.0}}})"
+        )
+
+    @pytest.mark.parametrize(
+        ("said", "message"),
+        [
+            ({"warn": "x"}, f"warn: {SCORE}, got 'x'"),
+            ({"abort": -1}, f"abort: {SCORE}, got -1"),
+            ({"weights": 5}, "weights: expected a table of classes and numbers, got 5"),
+            ({"weights": {"again": "3"}}, f"weights.again: {WEIGHT}, got '3'"),
+            ({"weights": {"again": True}}, f"weights.again: {WEIGHT}, got True"),
+            ({"weights": {"again": math.nan}}, f"weights.again: {WEIGHT}, got nan"),
+            ({"weights": {"again": -100.5}}, f"weights.again: {WEIGHT}, got -100.5"),
+            ({"weights": {"again": 101}}, f"weights.again: {WEIGHT}, got 101"),
+            (
+                {"weights": {"agan": 3}},
+                "weights.agan: there is no such option here; did you mean 'again'?",
+            ),
+        ],
+    )
+    def test_mistakes(self, said: Mapping[str, object], message: str):
+        with pytest.raises(PolicyError) as caught:
+            Policy(rules={"stagnation": said})
+
+        assert str(caught.value) == f"rules.stagnation.{message}"
+
+    @pytest.mark.parametrize("section", ["tools", "agents"])
+    def test_weights_are_for_all(self, section: str):
+        said: Any = {section: {"a": {"rules": {"stagnation": {"weights": {}}}}}}
+        with pytest.raises(PolicyError, match=r"set them under \[rules\.stagnation\], for all"):
+            Policy.from_mapping(said)
 
 
 class Unshowable:
@@ -222,6 +311,21 @@ class TestErrors:
             ({"loop_pattern_window": 1}, f"loop_pattern_window: {WINDOW}, got 1"),
             ({"loop_pattern_window": 257}, f"loop_pattern_window: {WINDOW}, got 257"),
             ({"loop_pattern_window": True}, f"loop_pattern_window: {NUMBER}, got True"),
+            ({"max_steps": 2**63}, f"max_steps: expected {LARGEST}, got {2**63}"),
+            ({"max_total_tokens": 1.5}, f"max_total_tokens: {NUMBER}, got 1.5"),
+            ({"max_context_tokens": "9k"}, f"max_context_tokens: {NUMBER}, got '9k'"),
+            ({"max_steps_per_minute": 10_001}, f"max_steps_per_minute: {RATE}, got 10001"),
+            ({"max_steps_per_minute": -1}, f"max_steps_per_minute: {NUMBER}, got -1"),
+            ({"max_idle_s": -1}, f"max_idle_s: {SECONDS}, got -1"),
+            ({"max_idle_s": 10**400}, f"max_idle_s: {SECONDS}, got 1{'0' * 199}..."),
+            ({"max_cost_usd": True}, f"max_cost_usd: {DOLLARS}, got True"),
+            ({"max_cost_usd": -0.01}, f"max_cost_usd: {DOLLARS}, got -0.01"),
+            ({"max_cost_usd": math.inf}, f"max_cost_usd: {DOLLARS}, got inf"),
+            ({"max_cost_usd": "$1"}, f"max_cost_usd: {DOLLARS}, got '$1'"),
+            (
+                {"max_calls_per_tool": {"a b": 1.5}},
+                f'max_calls_per_tool."a b": {NUMBER}, got 1.5',
+            ),
             ({"max_duration_s": True}, f"max_duration_s: {SECONDS}, got True"),
             ({"max_duration_s": -0.5}, f"max_duration_s: {SECONDS}, got -0.5"),
             ({"max_duration_s": math.nan}, f"max_duration_s: {SECONDS}, got nan"),
@@ -252,6 +356,8 @@ class TestErrors:
             ({"mode": "stop"}, "mode: expected 'observe' or 'enforce', got 'stop'"),
             ({"mode": True}, "mode: expected 'observe' or 'enforce', got True"),
             ({"mode": ["observe"]}, "mode: expected 'observe' or 'enforce', got ['observe']"),
+            ({"scope": "thread"}, f"scope: {SCOPE}, got 'thread'"),
+            ({"scope": 1}, f"scope: {SCOPE}, got 1"),
             ({"limits": 5}, f"limits: {TABLE}, got 5"),
             ({"limits": {5: 5}}, "limits: expected names as keys, got 5"),
             ({"rules": ["repeated_call"]}, f"rules: {TABLE}, got ['repeated_call']"),
@@ -280,7 +386,40 @@ class TestErrors:
             (
                 {"rules": {"xyz": True}},
                 "rules.xyz: there is no such option here; expected one of "
-                + ", ".join(DEFAULT_RULES),
+                + ", ".join(RULES["run"]),
+            ),
+            (
+                {"rules": {"token_budget": {"abort": 5}}},
+                (
+                    "rules.token_budget: there is no such option here; "
+                    "that rule is a limit: set limits.max_total_tokens"
+                ),
+            ),
+            (
+                {"rules": {"repeated_call": {"weights": {}}}},
+                (
+                    "rules.repeated_call.weights: there is no such option here; "
+                    "only stagnation has weights"
+                ),
+            ),
+            (
+                {"repeated_call": True},
+                "repeated_call: there is no such option here; write it under [rules]",
+            ),
+            (
+                {"poll": True},
+                "poll: there is no such option here; write it under [tools] and the tool's name",
+            ),
+            (
+                {"price": {}},
+                "price: there is no such option here; write it under [usage]",
+            ),
+            (
+                {"m" * 300: 3},
+                (
+                    f"{'m' * 200}...: there is no such option here; expected one of mode, scope, "
+                    "limits, rules, tools, agents, usage, masking"
+                ),
             ),
             (
                 {"limit": {"max_steps": 3}},
@@ -407,10 +546,21 @@ class TestValue:
             hash(Policy())
 
     def test_they_show_what_is_in_force(self):
-        text = repr(Policy(mode="enforce", max_steps=3))
-
-        assert text.startswith("Policy(mode='enforce', limits=Limits(max_steps=3,")
-        assert "'cyclic_calls': Thresholds(warn=2, abort=3)" in text
+        assert repr(Policy()) == "Policy()"
+        assert repr(Policy.none()) == "Policy.none()"
+        assert repr(Policy.none().with_limits(max_steps=3)) == (
+            "Policy.none().with_limits(max_steps=3)"
+        )
+        policy = Policy(
+            mode="enforce",
+            scope="agent",
+            max_steps=3,
+            rules={"cyclic_calls": False, "repeated_call": {"warn": 9, "abort": 19}},
+        )
+        assert repr(policy) == (
+            "Policy(mode='enforce', scope='agent', max_steps=3, rules={"
+            "'repeated_call': {'warn': 9, 'abort': 19}, 'cyclic_calls': False})"
+        )
 
     @pytest.mark.parametrize("name", ["mode", "settings", "other"])
     def test_they_cannot_be_changed(self, name: str):
@@ -448,6 +598,7 @@ class TestValue:
 def test_every_limit_is_an_option_and_has_a_rule():
     options = get_type_hints(LimitOptions)
     assert set(options) == set(Limits.__struct_fields__)
-    switches = {*Limits.__struct_fields__} - {"compare_arguments", "max_calls_per_tool"}
-    assert set(LIMIT_OF_RULE.values()) == switches
-    assert {*LIMIT_OF_RULE, *DEFAULT_RULES} == {detector.rule for detector in DETECTORS}
+    beside = {"compare_arguments", "max_calls_per_tool", "max_input_tokens", "max_output_tokens"}
+    assert set(LIMIT_OF_RULE.values()) == {*Limits.__struct_fields__} - beside
+    assert [*LIMIT_OF_RULE, *RULES["run"]] == [detector.rule for detector in DETECTORS]
+    assert {*DEFAULT_RULES} <= {*RULES["run"]}

@@ -10,6 +10,11 @@ import pytest
 from otel_loopguard.policy import Policy
 from otel_loopguard.replay import ReplayedRun, ReplayError, Saved, read_run, replay_run
 
+BY_RESULT_AND_CALL = Policy.from_mapping(
+    {"rules": dict.fromkeys(("repeated_result", "repeated_call"), True)}, base=Policy.none()
+)
+"""Two rules whose counts are easy to follow: what is recorded, and where, is tested by them."""
+
 
 def tool(**fields: Any) -> dict[str, Any]:
     return {"type": "tool", "name": "a", "arguments": {"x": 1}, "result": "r", **fields}
@@ -33,14 +38,29 @@ LOOP = [
     ("repeated_result", "warn", 3, "post"),
     ("repeated_result", "abort", 5, "post"),
 ]
+LEFT_ALONE = [
+    pytest.param([tool(result=n) for n in range(20)], id="changing results"),
+    pytest.param([tool(arguments=None)] * 20, id="arguments not recorded"),
+    pytest.param(
+        [tool(result="cut here", result_sha=f"{n:08x}") for n in range(9)],
+        id="cut results of other hashes",
+    ),
+    pytest.param([tool(approved_by_user=True)] * 9, id="approved"),
+    pytest.param([], id="no steps"),
+]
+
+
+@pytest.mark.parametrize("policy", [Policy(), BY_RESULT_AND_CALL], ids=["default", "two rules"])
+@pytest.mark.parametrize("steps", LEFT_ALONE)
+def test_what_is_not_known_to_be_equal_is_left_alone(steps: list[dict[str, Any]], policy: Policy):
+    run = replayed(*steps, given=policy)
+    assert (found(run), run.tripped) == ([], False)
 
 
 @pytest.mark.parametrize(
     ("steps", "expected"),
     [
         pytest.param([tool()] * 7, LOOP, id="equal results"),
-        pytest.param([tool(result=n) for n in range(20)], [], id="changing results"),
-        pytest.param([tool(arguments=None)] * 20, [], id="arguments not recorded"),
         pytest.param([tool(arguments={}, result="")] * 5, LOOP, id="empty is known"),
         pytest.param(
             [tool(result=None)] * 8,
@@ -54,25 +74,58 @@ LOOP = [
         ),
         pytest.param([tool(error=True)] * 5, LOOP, id="equal errors"),
         pytest.param(
-            [tool(result="cut here", result_sha=f"{n:08x}") for n in range(9)],
-            [],
-            id="cut results of other hashes",
-        ),
-        pytest.param(
             [tool(result=f"cut {n}", result_sha="ab12") for n in range(5)],
             LOOP,
             id="cut results of one hash",
         ),
-        pytest.param([tool(approved_by_user=True)] * 9, [], id="approved"),
-        pytest.param([], [], id="no steps"),
     ],
 )
-def test_what_the_default_rules_find(
+def test_what_is_known_to_be_equal_counts(
     steps: list[dict[str, Any]], expected: list[tuple[str, str, int, str]]
 ):
-    run = replayed(*steps)
+    run = replayed(*steps, given=BY_RESULT_AND_CALL)
     assert found(run) == expected
-    assert run.tripped == any(action == "abort" for _, action, _, _ in expected)
+    assert run.tripped
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        pytest.param(
+            [tool()] * 5,
+            [
+                ("repeated_result", "warn", 3, "post"),
+                ("no_novelty", "warn", 4, "post"),
+                ("repeated_result", "abort", 5, "post"),
+            ],
+            id="equal results",
+        ),
+        pytest.param(
+            [tool(error=True)] * 4,
+            [
+                ("repeated_result", "warn", 3, "post"),
+                ("repeated_error", "warn", 3, "post"),
+                ("no_novelty", "warn", 4, "post"),
+                ("repeated_error", "abort", 4, "post"),
+            ],
+            id="equal errors of equal calls",
+        ),
+        pytest.param(
+            [tool(arguments={"x": n}, error=True) for n in range(6)],
+            [("repeated_error", "warn", 3, "post"), ("repeated_error", "abort", 6, "post")],
+            id="equal errors of other calls",
+        ),
+        pytest.param(
+            [tool(result=None)] * 8,
+            [("repeated_call", "warn", 4, "pre"), ("repeated_call", "abort", 8, "pre")],
+            id="results not recorded",
+        ),
+    ],
+)
+def test_what_the_default_policy_says_up_to_the_stop(
+    steps: list[dict[str, Any]], expected: list[tuple[str, str, int, str]]
+):
+    assert found(replayed(*steps)) == expected
 
 
 @pytest.mark.parametrize("before", [0, 1])
@@ -91,7 +144,7 @@ def test_the_run_is_counted_to_its_end_whatever_trips():
 
 class TestSaved:
     def test_what_starts_after_a_trip_at_a_steps_end(self):
-        run = replayed(*[turn(), tool()] * 8)
+        run = replayed(*[turn(), tool()] * 8, given=BY_RESULT_AND_CALL)
         assert run.violations[-1].step == 10
         assert run.saved == Saved(steps=6, tokens=330, cost_usd=0.03)
 
@@ -104,7 +157,7 @@ class TestSaved:
         late = turn(batch=1, dt_s=50)
         policy = Policy.none().with_limits(max_duration_s=10)
         run = replayed(tool(batch=1, dt_s=20), late, turn(), given=policy)
-        assert found(run) == [("time_budget", "abort", 1, "post")]
+        assert found(run) == [("time_budget", "abort", 2, "post")]
         assert run.saved == Saved(steps=1, tokens=110, cost_usd=0.01)
 
     def test_nothing_without_a_trip(self):
@@ -138,7 +191,7 @@ def test_a_lines_policy_that_cannot_be_followed_is_an_error_of_the_line():
 class TestRuns:
     def test_where_run_changes_the_state_resets_and_the_numbers_are_sums(self):
         steps = [tool(run=run) for run in ("one", "two") for _ in range(4)]
-        run = replayed(*steps)
+        run = replayed(*steps, given=BY_RESULT_AND_CALL)
         assert found(run) == [
             ("repeated_result", "warn", 3, "post"),
             ("repeated_result", "warn", 7, "post"),
@@ -154,7 +207,8 @@ class TestRuns:
 
     def test_steps_and_user_turns_that_do_not_say_belong_to_the_run_before(self):
         user = {"type": "user", "name": "user", "run": "other"}
-        run = replayed(tool(run="one"), tool(), user, tool(run="one"), tool(run="one"), tool())
+        steps = [tool(run="one"), tool(), user, tool(run="one"), tool(run="one"), tool()]
+        run = replayed(*steps, given=BY_RESULT_AND_CALL)
         assert found(run)[-1] == ("repeated_result", "abort", 6, "post")
 
     def test_the_status_is_that_of_the_last(self):
@@ -188,6 +242,8 @@ def test_time_is_that_of_the_file():
     within = replayed(*[tool(dt_s=1, gap_s=5)] * 9, given=policy)
     late = replayed(*[tool(dt_s=1, gap_s=5)] * 11, given=policy)
     waiting = replayed(tool(dt_s=1, advance_s=70), tool(), given=policy)
+    hanging = replayed(tool(dt_s=1), tool(dt_s=90), given=policy)
     assert found(within) == []
     assert found(late) == [("time_budget", "abort", 11, "pre")]
-    assert found(waiting) == [("time_budget", "abort", 2, "pre")]
+    assert found(waiting) == [("time_budget", "abort", 1, "post")]
+    assert found(hanging) == [("time_budget", "abort", 2, "post")]

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from otel_loopguard import LoopGuard, Policy, RunReport, runs, span_tree, tracker
-from otel_loopguard.run_state import RunState
+from otel_loopguard import LoopGuard, Policy, RunReport, open_runs, runs, span_tree, tracker
+from otel_loopguard.engine.run_state import RunState
 from otel_loopguard.runs import CURRENT, Run, Slot, Verdict
 from otel_loopguard.span_tree import Node
 from otel_loopguard.spans import SpanRecord
@@ -494,13 +494,13 @@ def test_a_report_outlives_the_counters_of_its_run() -> None:
 
 
 def test_too_many_runs_end_the_oldest_and_tell_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracker, "RUNS", 3)
+    monkeypatch.setattr(open_runs, "RUNS", 3)
     feed = Feed()
     opened = [run_of(feed.start(each, AGENT)) for each in range(1, 6)]
 
     assert feed.tracker.open_runs() == tuple(opened[2:])
     assert [run for run, _ in feed.closed] == opened[:2]
-    assert feed.tracker.evicted_runs == 2
+    assert feed.tracker.evicted()["runs"] == 2
     assert feed.end(1, AGENT) is None, "its end is no news any more"
     assert feed.whole(9, TOOL, 2) not in opened
 
@@ -515,7 +515,7 @@ def test_a_run_whose_span_is_forgotten_ends(monkeypatch: pytest.MonkeyPatch) -> 
     feed.start(5, NOBODY, 1)
 
     assert [each for each, _ in feed.closed] == [run]
-    assert (feed.tracker.evicted_runs, feed.tracker.spans.evicted) == (1, 1)
+    assert feed.tracker.evicted() == {"spans": 1, "runs": 1}
     assert feed.end(1, AGENT) is None
 
 

@@ -172,6 +172,13 @@ class TestHashes:
         assert one.result == same.result
         assert one.result != other.result
 
+    @pytest.mark.parametrize(
+        ("length", "whole"), [(4, True), (5, False), (3, False), ("4", False), (None, False)]
+    )
+    def test_a_text_of_the_length_of_the_whole_is_whole(self, length: object, *, whole: bool):
+        step = step_of(result="text", result_sha="ab12", result_len=length)
+        assert (step.result == "text") is whole
+
     def test_a_hash_without_a_value_is_enough(self):
         one, same, other = (step_of(args_sha=digest).arguments for digest in ("01", "01", "02"))
         assert one is not UNKNOWN
@@ -186,6 +193,32 @@ class TestHashes:
         turn = turn_of(result="the start", result_sha="ab12")
         assert isinstance(turn.output, str)
         assert turn.output not in ("the start", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "facts"),
+    [
+        (
+            {"success": True, "label": "loop", "source": "s", "agent": "a", "model": "m"},
+            (True, "loop", "s", "a", "m"),
+        ),
+        ({"success": False, "label": False}, (False, False, "", "", "")),
+        ({"success": "yes", "label": {}, "source": 1, "agent": [], "model": None}, (None,) * 2),
+        ({}, (None, None, "", "", "")),
+    ],
+)
+def test_what_is_known_of_a_run(line: dict[str, Any], facts: tuple[object, ...]):
+    run = read_run(json.dumps({"steps": [], **line}))
+    known = (run.success, run.label, run.origin, run.agent, run.model)
+    assert known == (*facts, "", "", "")[:5]
+
+
+def test_a_run_is_that_of_the_first_agent_that_a_step_names():
+    steps = [TOOL, {**TOOL, "agent": 7}, {**TOOL, "agent": "second"}]
+    assert read_run(json.dumps({"steps": steps})).agent == "7"
+    assert read_run(json.dumps({"steps": steps, "agent": "whose run it is"})).agent == (
+        "whose run it is"
+    )
 
 
 def moments_of(*steps: dict[str, Any]) -> list[tuple[float, str]]:

@@ -1,0 +1,127 @@
+"""Every public report and every scenario as spans: seen live, and replayed from a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from otel_loopguard.policy import Policy
+from tests.cases._reports import (
+    CASES,
+    SCENARIOS,
+    Case,
+    Found,
+    by_engine,
+    cases,
+    complaints,
+    too_late_or_touched,
+)
+from tests.cases._written import found_in, recorded, written
+
+_NO_JOIN = "spans without a parent are not joined by their conversation yet: seven runs of one step"
+WRONG: Mapping[str, str] = {"O04": _NO_JOIN}
+"""Verdicts on spans that are wrong today, and why."""
+NOT_ON_SPANS = ("F15", "O06")
+"""Cases whose spans cannot hold what the steps say; below is what is said of them instead."""
+NEVER_ENDED = "L33"
+"""The case whose spans never end, so that no recording has them."""
+
+
+def live(case: Case, patch: pytest.MonkeyPatch) -> list[Found]:
+    with written(case, patch) as (work, _):
+        return work.found()
+
+
+def from_recording(case: Case, patch: pytest.MonkeyPatch, folder: Path) -> list[Found]:
+    with written(case, patch) as (_, process):
+        (run,) = recorded(process.spans, case.ruling, folder)
+    return found_in(run, case)
+
+
+@pytest.mark.parametrize("case", cases(CASES, WRONG, ["F15"]))
+def test_a_report_gets_its_verdict_from_live_spans(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert complaints(case, live(case, monkeypatch)) == []
+
+
+@pytest.mark.parametrize("case", cases(CASES, {"O04": _NO_JOIN}, ["F15", NEVER_ENDED]))
+def test_a_report_gets_its_verdict_from_recorded_spans(
+    case: Case, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert complaints(case, from_recording(case, monkeypatch, tmp_path)) == []
+
+
+@pytest.mark.parametrize("case", cases(CASES, WRONG, [*NOT_ON_SPANS, NEVER_ENDED]))
+def test_spans_lead_to_the_decisions_that_their_steps_lead_to(
+    case: Case, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    decisions = by_engine(case)
+    with written(case, monkeypatch) as (work, process):
+        seen = work.found()
+        runs = recorded(process.spans, case.ruling, tmp_path)
+    assert sorted(seen) == sorted(decisions)
+    assert [found_in(run, case) for run in runs] == [decisions]
+
+
+@pytest.mark.parametrize("case", cases(SCENARIOS))
+def test_a_scenario_is_judged_alike_from_spans(
+    case: Case, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with written(case, monkeypatch) as (work, process):
+        seen = work.found()
+        (run,) = recorded(process.spans, case.ruling, tmp_path)
+    assert too_late_or_touched(case, seen) == []
+    assert found_in(run, case) == by_engine(case)
+    assert sorted(seen) == sorted(by_engine(case))
+
+
+def test_an_approval_is_on_no_span_and_the_policy_has_to_say_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case = CASES["F15"]
+    exempt = Policy(tools={"webfetch": {"exempt": True}})
+    with written(case, monkeypatch) as (work, _):
+        assert Found("repeated_result", "abort", 5, "post") in work.found()
+    with written(case, monkeypatch, exempt) as (work, _):
+        assert work.found() == []
+
+
+def test_arguments_that_are_absent_are_not_empty_ones(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    case = CASES["O06"]
+    assert by_engine(case) == [Found("repeated_call", "warn", 4, "pre")]
+    assert live(case, monkeypatch) == from_recording(case, monkeypatch, tmp_path) == []
+
+
+def test_what_never_ends_is_in_no_recording(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    case = CASES[NEVER_ENDED]
+    with written(case, monkeypatch) as (_, process):
+        assert recorded(process.spans, case.ruling, tmp_path) == []
+
+
+@pytest.mark.xfail(
+    reason="a call that is only asked for, without a span of its own, counts for none"
+)
+@pytest.mark.parametrize("name", ["O09", "L37"])
+def test_calls_that_have_no_span_of_their_own_are_counted(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    case = CASES[name]
+    with written(case, monkeypatch) as (_, process):
+        (run,) = recorded(process.spans, case.ruling, tmp_path)
+    # The last one's has not come back: nothing follows it.
+    assert run.tool_calls >= len(case.steps) - 1
+
+
+def test_without_spans_of_tools_the_models_output_shows_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("O09", "L37"):
+        tripped = [each for each in live(CASES[name], monkeypatch) if each.action == "abort"]
+        assert tripped == [Found("repeated_output", "abort", 5, "post")]
