@@ -60,7 +60,8 @@ class Admission:
         decision = None
         claimed = self._claim(run, node)
         if run.trip is None and not claimed:
-            decision = self._ask(run)
+            step = _REQUEST if node is None else node.placed(_REQUEST)
+            decision = self._ask(run, step)
         # A step that was let through before the limit was reached may still be made.
         if run.trip is not None and not (claimed and run.trip.phase == "pre"):
             run.refused_requests += 1
@@ -82,13 +83,13 @@ class Admission:
                 return True
         return False
 
-    def _ask(self, run: Run) -> Decision | None:
+    def _ask(self, run: Run, step: Step) -> Decision | None:
         """Take a place; return the decision that trips the run if there is none."""
-        if run.guard.preview(_REQUEST, ahead=run.ahead).allowed:
+        if run.guard.preview(step, ahead=run.ahead).allowed:
             run.places[self] = time.time_ns()
             return None
-        decision = run.guard.check(_REQUEST, ahead=run.ahead)
-        run.trip, run.tripped_s = decision.refusal, time.monotonic()
+        decision = run.guard.check(step, ahead=run.ahead)
+        run.trips_by(decision)
         return decision
 
 

@@ -24,6 +24,7 @@ from otel_loopguard.policy import Mode, Policy, PolicyError
 from otel_loopguard.runs import Run, Verdict
 from otel_loopguard.steps import UNKNOWN
 from otel_loopguard.telemetry import Telemetry
+from otel_loopguard.timer import Timer, has_time_limits
 from otel_loopguard.tracker import RunTracker
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._telemetry = Telemetry(
             self.policy,
             self.mode,
-            lambda: {"spans": self._tracker.spans.evicted, "runs": self._tracker.evicted_runs},
+            self._tracker.evicted,
             meter_provider=meter_provider,
             logger_provider=logger_provider,
             log_events=log_events,
@@ -112,10 +113,14 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._faults: set[str] = set()
         self._is_blind_known = False
         self._is_shut_down = False
+        timed = has_time_limits(self.policy.settings)
+        self._timer = Timer(self._tracker, self._act, self._fault) if timed else None
         if gated:
             guard_requests(self)
         if can_stop and not self._enforces:
             _logger.warning("mode is 'observe': nothing will be stopped, although stops were given")
+        for warning in self.policy.warnings:
+            _logger.warning("policy: %s", warning)
 
     def on_start(
         self,
@@ -164,6 +169,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
     def shutdown(self) -> None:
         """Stop watching, and let every request pass again."""
         self._is_shut_down = True
+        if self._timer is not None:
+            self._timer.stop()
         leave_requests(self)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:  # noqa: ARG002 -- nothing waits
@@ -174,11 +181,16 @@ class LoopGuardSpanProcessor(SpanProcessor):
         """Write down what a verdict says, then stop the run if it says so."""
         if verdict.opened and verdict.run.slot.task is None:
             verdict.run.slot.task = RootTask.running()
-        for part in (self._write, self._stop, self._count):
+        for part in (self._expect, self._write, self._stop, self._count):
             try:
                 part(verdict)
             except Exception as error:  # noqa: BLE001 -- what cannot be written must be stopped
                 self._fault(error)
+
+    def _expect(self, verdict: Verdict) -> None:
+        if self._timer is not None and verdict.report is None:
+            starts = verdict.step is not None and verdict.step.kind == "agent"
+            self._timer.expect(verdict.run, sooner=starts)
 
     def _write(self, verdict: Verdict) -> None:
         run, decision = verdict.run, verdict.decision
@@ -196,11 +208,15 @@ class LoopGuardSpanProcessor(SpanProcessor):
     def _stop(self, verdict: Verdict) -> None:
         if verdict.tripped and self._enforces:
             self._ladder.tripped(verdict.run)
+        if verdict.timed and verdict.run.trip is not None and self._enforces:
+            self._ladder.hung(verdict.run)
         if verdict.went_on and self._enforces:
             self._ladder.went_on(verdict.run)
 
     def _count(self, verdict: Verdict) -> None:
         if verdict.report is not None:
+            if self._timer is not None:
+                self._timer.forget(verdict.run)
             self._telemetry.run_ended(verdict.run.agent, verdict.report)
 
     def _warn_if_blind(self, verdict: Verdict) -> None:
@@ -219,6 +235,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
     def _closed(self, run: Run, report: RunReport) -> None:
         """Hear that a run has ended that no span ended."""
         try:
+            if self._timer is not None:
+                self._timer.forget(run)
             self._describe(run)
             self._telemetry.run_ended(run.agent, report)
             self._warn_if_unseen(run, report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -12,6 +13,7 @@ import msgspec
 
 from otel_loopguard.decisions import Decision, RunReport, Violation
 from otel_loopguard.endings import ending_of
+from otel_loopguard.engine.rule_sets import Carried
 from otel_loopguard.guard import LoopGuard
 from otel_loopguard.policy import Policy
 from otel_loopguard.span_tree import Node
@@ -74,6 +76,7 @@ class Run:
     __slots__ = (
         "agent",
         "attempts",
+        "conversation",
         "ended",
         "escaped",
         "final",
@@ -97,12 +100,21 @@ class Run:
         "unseen_ns",
     )
 
-    def __init__(self, run_id: str, kind: RunKind, policy: Policy, slot: Slot) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        kind: RunKind,
+        policy: Policy,
+        slot: Slot,
+        carried: Carried | None = None,
+    ) -> None:
         self.id = run_id
         self.kind = kind
-        self.guard = LoopGuard(policy)
+        self.guard = LoopGuard(policy, carried=carried)
         self.slot = slot
         self.agent = ""
+        self.conversation: str | None = None
+        """The conversation that the run belongs to, where limits are held against those."""
         self.root: Node | None = None
         """The span whose end ends the run; a `guarded_run` ends with its block instead."""
         self.top: Node | None = None
@@ -142,6 +154,11 @@ class Run:
         """Whether nobody can end the run any more: its span was never ended, and is gone."""
         root = self.root
         return root is not None and root.is_lost
+
+    @property
+    def is_rootless(self) -> bool:
+        """Whether perhaps no span will end the run: its topmost one was not seen to start."""
+        return self.root is not None and self.root.stands_in
 
     @property
     def is_stopped_by_us(self) -> bool:
@@ -193,6 +210,22 @@ class Run:
         self.started_over = self.started_over or starts
         return starts
 
+    def trips_by(self, decision: Decision) -> bool:
+        """Take a decision; say whether it is the first one that says stop."""
+        if decision.refusal is None or self.trip is not None:
+            return False
+        self.trip = decision.refusal
+        self.tripped_s = time.monotonic()
+        return True
+
+    def due_s(self) -> float | None:
+        """Return when a limit on time is reached if nothing happens; `None` for never.
+
+        Where nobody ends the run, silence may be all that there is of its end.
+        """
+        silent = self.ended or self.is_rootless or self.is_abandoned
+        return None if silent else self.guard.due_s()
+
     def keep_open(self, node: Node) -> None:
         """Remember a model call's span while it is open."""
         self.open_calls[node] = None
@@ -226,6 +259,8 @@ class Verdict(msgspec.Struct, frozen=True):
     """This was the run's first violation whose action is abort."""
     went_on: bool = False
     """A step started although the run had tripped."""
+    timed: bool = False
+    """Nothing happened, until a limit on time was reached: the span is the latest of the run."""
     report: RunReport | None = None
     """What became of the run, if the span ended it."""
 
@@ -248,6 +283,6 @@ class Verdict(msgspec.Struct, frozen=True):
         """
         nodes = [] if self.node is None else list(self.node.upwards())
         top = [] if self.run.top is None else [self.run.top]
-        own = 0 if self.step is None else 1
+        own = 1 if self.timed or self.step is not None else 0
         ordered = (*nodes[own:], *top, *nodes[:own])
         return [node.live for node in ordered if node.live is not None]

@@ -13,6 +13,7 @@ GEN_AI_RESPONSE_FINISH_REASONS = "gen_ai.response.finish_reasons"  # why the ans
 GEN_AI_RESPONSE_FINISH_REASON = "gen_ai.response.finish_reason"  # the same, Semantic Kernel
 GEN_AI_AGENT_NAME = "gen_ai.agent.name"  # the agent that acts
 GEN_AI_AGENT_CALL_ID = "gen_ai.agent.call.id"  # which invocation of the agent, Pydantic AI
+GEN_AI_CONVERSATION_ID = "gen_ai.conversation.id"  # what the runs of one conversation share
 GEN_AI_WORKFLOW_NAME = "gen_ai.workflow.name"  # the workflow, where it is no agent
 GEN_AI_TOOL_NAME = "gen_ai.tool.name"  # the tool that is called
 GEN_AI_TOOL_CALL_ID = "gen_ai.tool.call.id"  # links the call to the model's request for it
@@ -44,6 +45,7 @@ PYDANTIC_COST = "operation.cost"  # US dollars of one model call, Pydantic AI
 
 # OpenInference semantic conventions (Arize).
 OPENINFERENCE_SPAN_KIND = "openinference.span.kind"  # LLM, TOOL, AGENT, CHAIN, ...
+OPENINFERENCE_SESSION_ID = "session.id"  # what the runs of one conversation share
 OPENINFERENCE_AGENT_NAME = "agent.name"  # the agent that acts
 OPENINFERENCE_NODE_NAME = "graph.node.name"  # a node of the agents' graph
 OPENINFERENCE_NODE_ID = "graph.node.id"  # the same; a name in most packages
@@ -71,6 +73,8 @@ TRACELOOP_ENTITY_NAME = "traceloop.entity.name"  # the workflow, agent, tool or 
 TRACELOOP_ENTITY_INPUT = "traceloop.entity.input"  # what it was called with, JSON
 TRACELOOP_ENTITY_OUTPUT = "traceloop.entity.output"  # what it returned, JSON
 TRACELOOP_WORKFLOW_NAME = "traceloop.workflow.name"  # the workflow around it
+TRACELOOP_SESSION_ID = "traceloop.association.properties.session_id"  # the conversation
+TRACELOOP_THREAD_ID = "traceloop.association.properties.thread_id"  # the same, LangGraph
 LLM_REQUEST_TYPE = "llm.request.type"  # what the span is, before gen_ai.operation.name
 
 # Ours, on spans whose values stayed where they were: written by one guard, read by another.
@@ -91,6 +95,8 @@ STEP_NUMBER = "loopguard.step.number"  # the step's number in its run, from 1
 STEP_SPAN_ID = "loopguard.step.span_id"  # the offending span, 16 hexadecimal digits
 STEP_TRACE_ID = "loopguard.step.trace_id"  # its trace, 32 hexadecimal digits
 WASTED_STEPS = "loopguard.wasted.steps"  # steps that did nothing but repeat
+WASTED_TOKENS = "loopguard.wasted.tokens"  # what the run has spent since the first of them
+WASTED_COST = "loopguard.wasted.cost"  # the same in US dollars, as far as costs are known
 RUN_ID = "loopguard.run.id"  # the run, as given to guarded_run or made from its first span
 RUN_STATUS = "loopguard.run.status"  # how the run ended, such as complete or aborted
 RUN_STEPS = "loopguard.run.steps"  # its steps so far (attribute), at its end (histogram, {step})
@@ -98,7 +104,7 @@ TRIPPED = "loopguard.tripped"  # whether a violation said abort
 MODE = "loopguard.mode"  # observe or enforce
 HOOK = "loopguard.abort.hook"  # what was to stop the run
 ABORT_RESULT = "loopguard.abort.result"  # ok, failed or timeout
-STORE = "loopguard.store"  # which bounded store: spans or runs
+STORE = "loopguard.store"  # which bounded store: spans, runs, conversations
 VERSION = "loopguard.version"  # the version of this package
 GEN_AI_TOKEN_TYPE = "gen_ai.token.type"  # noqa: S105 -- input or output
 

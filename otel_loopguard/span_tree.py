@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 from weakref import ref
 
+import msgspec
+
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step, StepKind
 
@@ -26,7 +28,10 @@ class Node:
     __slots__ = (
         "_live",
         "agent",
+        "agent_id",
+        "agent_parent_id",
         "claimed",
+        "conversation",
         "is_open",
         "is_sampled",
         "kind",
@@ -57,6 +62,12 @@ class Node:
         self.is_sampled = record.is_sampled
         self.run: Run | None = None
         self.agent: str = "" if parent is None else parent.agent
+        self.agent_id: str | None = None if parent is None else parent.agent_id
+        """The nearest agent's span at or above this one: which invocation that is."""
+        self.agent_parent_id: str | None = None if parent is None else parent.agent_parent_id
+        """The agent's span above that one."""
+        self.conversation: str | None = None if parent is None else parent.conversation
+        """The id of the conversation; known only where limits are held against conversations."""
         self.read = False
         """It showed what it is, and has joined a run."""
         self.kind: StepKind | None = None
@@ -79,6 +90,25 @@ class Node:
     def is_lost(self) -> bool:
         """Whether the span is open, and nobody is left who could end it."""
         return self.is_open and self._live is not None and self._live() is None
+
+    def invoke(self, agent: str) -> None:
+        """Become the span of an agent's invocation, inside that of the agent above."""
+        self.agent = agent
+        self.agent_parent_id, self.agent_id = self.agent_id, f"{self.span_id:016x}"
+
+    def placed(self, step: Step, *, timed: bool = True) -> Step:
+        """Return a step of this span as one of the agent, and of its invocation, that it is in.
+
+        If not `timed`, it brings no time of its own.
+        """
+        return msgspec.structs.replace(
+            step,
+            agent=self.agent or step.agent,
+            agent_id=self.agent_id or step.agent_id,
+            agent_parent_id=self.agent_parent_id or step.agent_parent_id,
+            started_s=step.started_s if timed else None,
+            ended_s=step.ended_s if timed else None,
+        )
 
     def forget_live(self) -> None:
         """Let go of the span itself: it has ended, or is forgotten."""

@@ -197,6 +197,8 @@ def _described(violation: Violation, run_id: str) -> dict[str, AttributeValue]:
         semconv.MESSAGE: violation.message,
         semconv.STEP_NUMBER: violation.step,
         semconv.WASTED_STEPS: violation.wasted_steps,
+        semconv.WASTED_TOKENS: violation.wasted_tokens,
+        semconv.WASTED_COST: violation.wasted_cost_usd,
         semconv.RUN_ID: run_id,
     }
     if violation.tool:

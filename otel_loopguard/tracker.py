@@ -7,27 +7,21 @@ and abort are the processor's.
 from __future__ import annotations
 
 import threading
-import time
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
+from otel_loopguard.conversations import Conversations, conversation_of
 from otel_loopguard.decisions import Decision, RunReport
 from otel_loopguard.detectors import COUNTED
 from otel_loopguard.dialects import read_step
 from otel_loopguard.forks import renew_in_children
+from otel_loopguard.open_runs import OpenRuns
 from otel_loopguard.policy import Policy
 from otel_loopguard.runs import CURRENT, Run, RunKind, Slot, Verdict
 from otel_loopguard.span_tree import Node, SpanTree
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step, StepKind
-
-IDLE_S = 300.0
-"""Seconds after which a run ends whose topmost span was never seen, if nothing happens in it."""
-
-RUNS = 4_096
-"""Runs known at a time; past that the oldest is ended."""
 
 
 class RunTracker:
@@ -54,19 +48,19 @@ class RunTracker:
         self.policy = policy
         self.lock = threading.RLock()
         self.spans = SpanTree(self._lost)
-        self.evicted_runs = 0
+        self.conversations = Conversations()
         self._live = live
         self._prevented_kinds = prevented_kinds
         self._on_closed = on_closed
-        self._runs: OrderedDict[int, Run] = OrderedDict()
-        self._rootless: OrderedDict[Run, float] = OrderedDict()
-        """Runs that perhaps no span will end, and when each was last seen, least recent first."""
+        self._runs = OpenRuns()
+        self._converses = policy.settings.scope == "conversation"
         renew_in_children(self, "lock")
 
     def started(self, record: SpanRecord, live: object = None) -> Verdict | None:
         """Take in a span that starts; `live` is the span itself."""
         with self.lock:
             node = self.spans.enter(record, live)
+            self._hear_conversation(node, record)
         step = read_step(record)
         if step is None:
             return None
@@ -83,6 +77,7 @@ class RunTracker:
             if step is not None:
                 with self.lock:
                     node = self.spans.enter(record) if node is None else node
+                    self._hear_conversation(node, record)
                     verdict = self._finish(node, step, record.started_ns)
         except Exception:
             ended = None if node is None else self._leave(node)
@@ -96,22 +91,42 @@ class RunTracker:
             return Verdict(ended[0], node, report=ended[1])
         return msgspec.structs.replace(verdict, report=ended[1])
 
+    def tick(self, run: Run, at_s: float | None = None) -> Verdict | None:
+        """Ask what it means that nothing has happened in a run, as of `at_s` seconds.
+
+        Returns `None` if it means nothing, or nothing new.
+        """
+        with self.lock:
+            decision = run.guard.tick(at_s)
+            if not decision.violations:
+                return None
+            span = decision.violations[0].span
+            node = None if span is None else self.spans.get(span.span_id)
+            trips = run.trips_by(decision)
+            return Verdict(run, node, decision=decision, tripped=trips, timed=True)
+
     def open(
-        self, kind: RunKind, run_id: str, slot: Slot, root: Node | None, at_s: float | None = None
+        self,
+        kind: RunKind,
+        run_id: str,
+        slot: Slot,
+        root: Node | None,
+        *,
+        at_s: float | None = None,
+        conversation: str | None = None,
     ) -> Run:
         """Open a run and put it into the slot; `root` is the span that will end it."""
         with self.lock:
-            run = Run(run_id, kind, self.policy, slot)
+            run = Run(run_id, kind, self.policy, slot, self.conversations.carried(conversation))
+            run.conversation = conversation
             run.guard.start(at_s)
             run.root = run.top = root
-            self._end_idle()
-            if root is not None and root.stands_in:
-                self._rootless[run] = time.monotonic()
+            for idle in self._runs.idle():
+                self.close(idle)
             slot.runs[self] = run
-            self._runs[id(run)] = run
-            if len(self._runs) > RUNS:
-                self.evicted_runs += 1
-                self.close(next(iter(self._runs.values())))
+            too_many = self._runs.add(run)
+            if too_many is not None:
+                self.close(too_many)
             return run
 
     def close(self, run: Run) -> RunReport:
@@ -135,7 +150,8 @@ class RunTracker:
             run = slot.runs.get(self)
             if run is not None:
                 return run, False
-            run = self.open("explicit", slot.explicit_id, slot, None)
+            conversation = None if node is None else node.conversation
+            run = self.open("explicit", slot.explicit_id, slot, None, conversation=conversation)
         run.top = self.spans.get(slot.span_id)
         if node is not None:
             run.top, run.agent = run.top or node.local_root(), node.agent
@@ -153,13 +169,18 @@ class RunTracker:
     def open_runs(self) -> tuple[Run, ...]:
         """Return the runs that have not ended, oldest first."""
         with self.lock:
-            return tuple(self._runs.values())
+            return tuple(self._runs)
+
+    def evicted(self) -> Mapping[str, int]:
+        """Return how much was forgotten because a store was full, by store."""
+        stores = {"spans": self.spans.evicted, "runs": self._runs.evicted}
+        return stores | {"conversations": self.conversations.evicted} if self._converses else stores
 
     def _lost(self, node: Node) -> None:
         """End the run of a span whose end will not be known for it any more."""
         run = node.run
         if run is not None and run.root is node and not run.ended:
-            self.evicted_runs += 1
+            self._runs.evicted += 1
             self.close(run)
 
     def _leave(self, node: Node) -> tuple[Run, RunReport] | None:
@@ -171,17 +192,11 @@ class RunTracker:
                 return None
             return run, self._end(run)
 
-    def _end_idle(self) -> None:
-        for run, seen_s in list(self._rootless.items()):
-            if time.monotonic() - seen_s < IDLE_S:
-                return
-            self.close(run)
-
     def _end(self, run: Run) -> RunReport:
         run.slot.runs.pop(self, None)
-        self._runs.pop(id(run), None)
-        self._rootless.pop(run, None)
+        self._runs.remove(run)
         run.final, run.ended = run.report(), True
+        self.conversations.keep(run.conversation, run.guard.carried())
         run.guard.reset()  # spans of the run are remembered for a while, its counters need not be
         return run.final
 
@@ -189,7 +204,7 @@ class RunTracker:
         run, opened = self._join(node, step)
         if node.kind is None:
             return Verdict(run, node, opened=opened)
-        placed = self._placed(node, step)
+        placed = node.placed(step, timed=not self._live)
         prevented = step.kind in self._prevented_kinds
         went_on = run.trip is not None and step.kind in COUNTED
         if step.kind == "llm":
@@ -203,7 +218,7 @@ class RunTracker:
         node.refused = prevented and not decision.allowed
         if not node.refused:
             run.steps_after_trip += went_on
-        trips = self._trips(run, decision)
+        trips = run.trips_by(decision)
         return Verdict(run, node, placed, decision, opened, trips, went_on)
 
     def _finish(self, node: Node, step: Step, started_ns: int) -> Verdict | None:
@@ -223,22 +238,20 @@ class RunTracker:
             return None if run is None or not opened else Verdict(run, node, opened=True)
         run.steps_after_trip += node.refused
         run.escaped = run.escaped or node.refused
-        placed = self._placed(node, step)
+        placed = node.placed(step, timed=not self._live)
         decision = run.guard.record(placed)
-        return Verdict(run, node, placed, decision, opened, self._trips(run, decision))
+        return Verdict(run, node, placed, decision, opened, run.trips_by(decision))
 
     def _join(self, node: Node, step: Step) -> tuple[Run, bool]:
         """Find or open the run of a span that shows what it is; say whether it was opened."""
         node.read = True
         if step.kind == "agent":
-            node.agent = step.name or step.agent
+            node.invoke(step.name or step.agent)
         node.step_name = step.name
         explicit, opened = self.explicit(node)
         known = explicit or self._implicit(node, step)
         if known is not None:
-            if known in self._rootless:
-                self._rootless[known] = time.monotonic()
-                self._rootless.move_to_end(known)
+            self._runs.seen(known)
             node.run = known
             node.kind = None if node.repeats_one_above(step) else step.kind
             return known, opened
@@ -248,7 +261,8 @@ class RunTracker:
             f"{root.trace_id:032x}-{root.span_id:016x}",
             Slot(),
             root,
-            None if self._live else step.started_s,
+            at_s=None if self._live else step.started_s,
+            conversation=node.conversation,
         )
         run.agent = node.agent or step.agent
         node.run = root.run = run
@@ -271,16 +285,8 @@ class RunTracker:
             return context
         return above or context
 
-    def _placed(self, node: Node, step: Step) -> Step:
-        agent = node.agent or step.agent
-        if self._live:
-            return msgspec.structs.replace(step, agent=agent, started_s=None, ended_s=None)
-        return step if step.agent == agent else msgspec.structs.replace(step, agent=agent)
-
-    @staticmethod
-    def _trips(run: Run, decision: Decision) -> bool:
-        if decision.refusal is None or run.trip is not None:
-            return False
-        run.trip = decision.refusal
-        run.tripped_s = time.monotonic()
-        return True
+    def _hear_conversation(self, node: Node, record: SpanRecord) -> None:
+        if self._converses:
+            node.conversation = conversation_of(record) or node.conversation
+            if node.run is not None and node.run.conversation is None:
+                node.run.conversation = node.conversation

@@ -16,12 +16,17 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON, Sampler
-from opentelemetry.trace import Span, Tracer
+from opentelemetry.trace import Span, Tracer, use_span
 
 from otel_loopguard import LoopGuardSpanProcessor, Policy
 from otel_loopguard.runs import CURRENT
 
 Labels = Mapping[str, Any]
+
+ONE_RULE = Policy.from_mapping(
+    {"rules": {"repeated_result": {"warn": 3, "abort": 5}}}, base=Policy.none()
+)
+"""A policy whose one rule finds the loop of `Traced.work`."""
 
 
 class FixedIds(IdGenerator):
@@ -97,6 +102,11 @@ class Traced:
         return self.tracer.start_as_current_span(
             f"invoke_agent {name}", attributes=attributes, **options
         )
+
+    @staticmethod
+    def below(span: Span) -> AbstractContextManager[Span]:
+        """Let what follows hang below a span, and leave that open."""
+        return use_span(span, end_on_exit=False)
 
     @contextmanager
     def chat(

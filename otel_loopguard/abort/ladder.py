@@ -22,7 +22,7 @@ from otel_loopguard.steps import SpanKey
 
 BuiltIn: TypeAlias = Literal["gate", "cancel"]
 """`gate`: model requests of the run do not leave. `cancel`: its root task is cancelled, if steps
-still start although requests were refused."""
+still start although requests were refused, or if none is made because the run hangs."""
 
 BUILT_IN: tuple[BuiltIn, ...] = ("gate", "cancel")
 
@@ -36,7 +36,7 @@ class Ladder:
     """Stops the runs of one guard.
 
     Every hook is asked once when a run trips. While steps still start after that, the hooks that
-    failed are asked again, and the run's root task is cancelled.
+    failed are asked again, and the run's root task is cancelled; that of a run which hangs is too.
 
     Args:
         hooks: the user's, in the order in which they are asked.
@@ -76,18 +76,25 @@ class Ladder:
             unheard = [(outcome, outcome.at_last()) for outcome in _unheard(run)]
             run.unheard = tuple(outcome for outcome, result in unheard if result is None)
         self._ask(run, [outcome.hook for outcome, result in unheard if result not in (None, "ok")])
-        slipped = run.refused_requests > 0 or run.escaped or "gate" not in self.built_in
-        task = run.slot.task
-        if not slipped or "cancel" not in self.built_in or task is None:
-            return
-        if not task.cancel(lambda: not run.ended, lambda: self._came_out(run, "cancel", "ok")):
-            self._came_out(run, "cancel", "failed")
+        if run.refused_requests > 0 or run.escaped or "gate" not in self.built_in:
+            self._cancel(run)
+
+    def hung(self, run: Run) -> None:
+        """Hear that nothing happens any more in a run that has tripped, so nothing is refused."""
+        self._cancel(run)
 
     def refused(self, run: Run, times: int) -> None:
         """Hear that a model request of the run was refused, for the `times`-th time."""
         self._came_out(run, "gate", "ok")
         if times > _PATIENCE:
             self.went_on(run)
+
+    def _cancel(self, run: Run) -> None:
+        task = run.slot.task
+        if "cancel" not in self.built_in or task is None:
+            return
+        if not task.cancel(lambda: not run.ended, lambda: self._came_out(run, "cancel", "ok")):
+            self._came_out(run, "cancel", "failed")
 
     def _ask(self, run: Run, hooks: Sequence[AbortHook]) -> None:
         if not hooks or run.trip is None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from otel_loopguard.cli.backtest import backtest
 from otel_loopguard.cli.replay import replay
 from otel_loopguard.version import VERSION
 
@@ -25,6 +26,7 @@ program = typer.Typer(
     rich_markup_mode=None,
 )
 program.command()(replay)
+program.command()(backtest)
 
 
 @program.callback()

@@ -11,17 +11,13 @@ from typing import Annotated
 import msgspec
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from otel_loopguard.cli.complaints import Complaints
+from otel_loopguard.cli.progress import show_progress
 from otel_loopguard.cli.replay_table import print_runs
 from otel_loopguard.environment import read_policy
 from otel_loopguard.policy import Policy, PolicyError
 from otel_loopguard.replay import LineCounts, Problem, ReplayedRun, replay_file
-from otel_loopguard.replay.source import STDIN, size_of
-
-LONG_INPUT = 8_000_000
-"""Bytes from which a progress bar is worth its lines; standard input is taken as long."""
 
 UNREADABLE = 2
 TRIPPED = 3
@@ -62,7 +58,7 @@ def replay(
     runs: list[ReplayedRun] = []
     tripped = failed = False
     with ExitStack() as stack:
-        on_bytes = _progress(stack, console, files, as_json=as_json)
+        on_bytes = show_progress(stack, console, files, as_json=as_json)
         for item in _replayed(files, ruling, on_bytes, complaints.end_lines):
             if isinstance(item, Problem):
                 failed = failed or strict or item.line is None
@@ -106,19 +102,3 @@ def _policy(path: str | None) -> Policy:
     except PolicyError as error:
         typer.echo(f"otel-loopguard: {error}", err=True)
         raise typer.Exit(UNREADABLE) from error
-
-
-def _progress(
-    stack: ExitStack, console: Console, files: list[str], *, as_json: bool
-) -> Callable[[int], object] | None:
-    """Show a progress bar where a person waits for long input; return what feeds it."""
-    if not console.is_terminal or (as_json and sys.stdout.isatty()):
-        return None
-    sizes = [size_of(name) for name in files]
-    total = None if STDIN in files else sum(size or 0 for size in sizes)
-    if total is not None and total < LONG_INPUT:
-        return None
-    columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    progress = stack.enter_context(Progress(*columns, console=console, transient=True))
-    task = progress.add_task("reading", total=total)
-    return lambda count: progress.advance(task, count)

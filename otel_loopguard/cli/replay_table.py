@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
 from rich.text import Text
 
+from otel_loopguard.cli.tables import new_table, print_table, printable
 from otel_loopguard.replay import LineCounts, ReplayedRun, ReplayedViolation
 
-_UNBOUNDED = 10_000
 _STYLES = {"abort": "bold red", "warn": "yellow"}
 
 
@@ -27,7 +24,7 @@ def print_runs(
     if not runs:
         console.print(_no_runs(files), soft_wrap=True)
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = new_table()
     for name in ("run", *(("file",) if show_source else ()), "ended"):
         table.add_column(name, overflow="fold")
     for name in ("steps", "model", "tools", "tokens"):
@@ -35,10 +32,7 @@ def print_runs(
     table.add_column("verdict", overflow="fold")
     for run in runs:
         table.add_row(*_cells(run, show_source=show_source), style="bold" if run.tripped else "")
-    if console.is_terminal:
-        console.print(table)
-    else:
-        _print_whole(console, table)
+    print_table(console, table)
     console.print()
     console.print(_summary(runs), soft_wrap=True)
 
@@ -46,29 +40,18 @@ def print_runs(
 def _no_runs(files: Sequence[LineCounts]) -> str:
     bad = [
         f"{file.bad:,} of {file.lines:,} line{'' if file.lines == 1 else 's'} of "
-        f"{_printable(file.source)}"
+        f"{printable(file.source)}"
         for file in files
         if file.bad
     ]
     return f"No runs found: {', '.join(bad)} could not be read." if bad else "No runs found."
 
 
-def _print_whole(console: Console, table: Table) -> None:
-    """Print a table where there is no edge to keep to: rows stay whole, without a padded end."""
-    console.width = Measurement.get(
-        console, console.options.update(width=_UNBOUNDED), table
-    ).maximum
-    with console.capture() as capture:
-        console.print(table)
-    for line in capture.get().splitlines():
-        console.print(line.rstrip(), soft_wrap=True)
-
-
 def _cells(run: ReplayedRun, *, show_source: bool) -> list[Text | str]:
     tokens = run.input_tokens + run.output_tokens
     return [
-        _printable(run.run_id),
-        *((_printable(run.source),) if show_source else ()),
+        printable(run.run_id),
+        *((printable(run.source),) if show_source else ()),
         run.status,
         f"{run.steps:,}",
         f"{run.model_calls:,}",
@@ -110,10 +93,3 @@ def _summary(runs: Sequence[ReplayedRun]) -> Text:
         + (f", ${cost:,.{2 if cost >= 1 else 4}f}." if cost else "."),
         style="bold",
     )
-
-
-def _printable(text: str) -> str:
-    """Return text that this terminal can show."""
-    encoding = sys.stdout.encoding or "utf-8"
-    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return shown.encode(encoding, "replace").decode(encoding, "replace")

@@ -11,7 +11,7 @@ from otel_loopguard.replay.recorded_run import replay_run
 from otel_loopguard.replay.recorded_spans import replay_spans
 from otel_loopguard.replay.results import LineCounts, Problem, ReplayedRun
 from otel_loopguard.replay.source import kind_of, numbered_lines
-from otel_loopguard.replay.steps_file import read_run
+from otel_loopguard.replay.steps_file import RecordedRun, read_run
 from otel_loopguard.spans import SpanRecord
 
 
@@ -36,7 +36,7 @@ def replay_file(
     unreadable: Problem | None = None
     try:
         for number, line in numbered_lines(name, on_bytes):
-            found = _read(line.strip(), number, policy, name)
+            found = _replayed(line, number, policy, name)
             if isinstance(found, list):
                 spans += found
             elif found is not None:
@@ -54,16 +54,28 @@ def replay_file(
         yield Problem(source=name, line=None, why=f"none of its {bad} lines can be read")
 
 
-def _read(
+def read_line(line: bytes, number: int) -> RecordedRun | list[SpanRecord] | None:
+    """Return what a line holds: a run, spans (none if it has metrics or logs), or nothing at all.
+
+    Raises:
+        ReplayError: it cannot be read.
+
+    """
+    content = line.strip()
+    kind = kind_of(content)
+    if kind == "blank":
+        return None
+    if kind == "steps":
+        return read_run(content, number=number)
+    return read_spans(content) if kind == "spans" else []
+
+
+def _replayed(
     line: bytes, number: int, policy: Policy, name: str
 ) -> ReplayedRun | list[SpanRecord] | Problem | None:
-    """Return what a line holds: a run, spans, what is wrong with it, or nothing at all."""
+    """Return what a line holds, a run as it is under `policy`, or what is wrong with it."""
     try:
-        kind = kind_of(line)
-        if kind == "blank":
-            return None
-        if kind == "steps":
-            return replay_run(read_run(line, number=number), policy, name)
-        return read_spans(line) if kind == "spans" else []
+        found = read_line(line, number)
+        return replay_run(found, policy, name) if isinstance(found, RecordedRun) else found
     except ReplayError as error:
         return Problem(source=name, line=number, why=str(error))

@@ -50,6 +50,17 @@ class ReplayedRun(msgspec.Struct, frozen=True, kw_only=True):
     saved: Saved
 
 
+class PlayedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run under a policy, with what the output of `replay` does not show."""
+
+    run: ReplayedRun
+    cost_usd: float
+    duration_s: float
+    """In seconds of the recording's own time line."""
+    agent: str
+    """The agent whose run it is; empty where nothing names one."""
+
+
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """A line, or with `line` `None` a whole file, that could not be read."""
 

@@ -7,7 +7,7 @@ import io
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
@@ -24,7 +24,9 @@ LineKind: TypeAlias = Literal["spans", "steps", "other", "blank"]
 """`spans` an OTLP/JSON trace request, `steps` a run of a steps file, `other` OTLP metrics or logs
 (collectors write all signals to one file), `blank` nothing."""
 
-_GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"
+"""What a gzip file begins with."""
+
 _REPORT_EVERY = 1 << 18
 _FIRST_NAME = re.compile(rb'[\s\xef\xbb\xbf]*\{\s*"([A-Za-z_]+)"\s*:')
 _KINDS: dict[str, LineKind] = {
@@ -47,7 +49,7 @@ def size_of(name: str) -> int | None:
 
 def numbered_lines(
     name: str, on_bytes: Callable[[int], object] | None = None
-) -> Iterator[tuple[int, bytes]]:
+) -> Generator[tuple[int, bytes], None, None]:
     """Yield the lines of a file with their numbers, from 1.
 
     One line at a time is held. Whether it is gzip is read from its first bytes. `on_bytes` is told
@@ -64,7 +66,7 @@ def numbered_lines(
                 raw = stack.enter_context(Path(name).open("rb"))
             counted = _Counted(raw, on_bytes)
             buffered = io.BufferedReader(counted, 1 << 17)
-            if buffered.peek(2)[:2] == _GZIP:
+            if buffered.peek(2)[:2] == GZIP:
                 lines = stack.enter_context(gzip.GzipFile(fileobj=buffered))
                 yield from enumerate(io.BufferedReader(cast("io.RawIOBase", lines), 1 << 17), 1)
             else:

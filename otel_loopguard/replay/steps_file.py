@@ -43,6 +43,15 @@ class RecordedRun(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[RecordedStep, ...]
     moments: tuple[Moment, ...]
     """Starts and ends of the steps on the virtual time line; `position` counts `steps` from 0."""
+    success: bool | None = None
+    """Whether the run did what it was for; `None` where nobody says."""
+    label: str | bool | None = None
+    """What a reader of the run said of it."""
+    origin: str = ""
+    """Where the run comes from: the line's `source`."""
+    agent: str = ""
+    """The agent whose run it is: the line's, else that of the first step that names one."""
+    model: str = ""
 
 
 _lines = Reader(Line)
@@ -72,11 +81,17 @@ def read_run(line: bytes | str, *, number: int = 1) -> RecordedRun:
         )
         for position, entry in enumerate(entries.steps)
     ]
+    named = (entry.agent for entry in entries.steps if entry.agent is not None)
     return RecordedRun(
         run_id=f"line-{number}" if run_id is None else _text(run_id),
         policy=entries.policy or {},
         steps=tuple(steps),
         moments=tuple(placed),
+        success=entries.success if isinstance(entries.success, bool) else None,
+        label=entries.label if isinstance(entries.label, (str, bool)) else None,
+        origin=entries.source if isinstance(entries.source, str) else "",
+        agent=entries.agent if isinstance(entries.agent, str) else _text(next(named, None)),
+        model=entries.model if isinstance(entries.model, str) else "",
     )
 
 
@@ -87,7 +102,7 @@ def _step(
         return None
     if entry.type == "tool" and entry.name is None:
         raise ReplayError(_place(index, "name", "the name of the tool", "nothing"))
-    result = _whole(entry.result, entry.result_sha)
+    result = _whole(entry.result, entry.result_sha, entry.result_len)
     # An agent's usage is the sum of what is below it: it counts only where that was not recorded.
     summed = entry.type == "agent" and counted
     return Step(
@@ -126,19 +141,22 @@ def _duration(entry: Entry) -> Duration:
         batch=None if entry.batch is None else str(entry.batch),
         agent=_text(entry.agent),
         contains=frozenset(map(_text, agents)),
+        whole=entry.contains == "all",
         ended=entry.ended is not False,
     )
 
 
-def _whole(value: object, digest: str | None) -> object:
+def _whole(value: object, digest: str | None, length: object = None) -> object:
     """Return a value, or what stands for it where it was cut.
 
-    It is whole if the hash is its own: SHA-256 in hex (possibly shortened) of the text, or of
-    compact JSON with sorted keys. With any other hash the value is taken as cut: equal hashes then
-    are equal values.
+    It is whole if it is a text of the length that the whole has, in characters, or if the hash is
+    its own: SHA-256 in hex (possibly shortened) of the text, or of compact JSON with sorted keys.
+    With any other hash the value is taken as cut: equal hashes then are equal values.
     """
     if not digest:
         return UNKNOWN if value is None else value
+    if isinstance(value, str) and len(value) == length:
+        return value
     if value is not None and any(
         hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest().startswith(digest)
         for text in _texts(value)

@@ -27,6 +27,8 @@ class Duration(msgspec.Struct, frozen=True, kw_only=True):
     agent: str = ""
     contains: frozenset[str] = frozenset()
     """The agents whose following steps happen inside this one."""
+    whole: bool = False
+    """All steps of the run happen inside this one, wherever it is written."""
     ended: bool = True
 
 
@@ -87,6 +89,12 @@ class _TimeLine:
 
     def add(self, position: int, duration: Duration) -> None:
         """Place the next step."""
+        if duration.whole:
+            self.moments.append(Moment.start(0.0, 0, position))
+            self._now = max(self._now, duration.dt_s)
+            self.moments.append(Moment.end(self._now, self._turn, position))
+            self._now = round(self._now + duration.advance_s, _DIGITS)
+            return
         joins = duration.batch is not None and duration.batch == self._batch
         if not joins:
             self._close_others(duration.agent)

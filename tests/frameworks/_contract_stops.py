@@ -13,8 +13,10 @@ import pytest
 from otel_loopguard import RunAborted, guarded_run
 from tests.frameworks._expected import (
     REPEATED,
+    VIOLATIONS,
     aborted,
     ended_runs,
+    found,
     key_of,
     run_attributes,
     stops,
@@ -38,27 +40,40 @@ class TestStop:
         assert (report.steps, report.model_calls, report.tool_calls) == (10, 5, 5)
         assert (report.input_tokens, report.output_tokens) == (100 + 130 + 160 + 190 + 220, 5 * 20)
         assert report.last_tool == "search"
-        assert [violation.action for violation in report.violations] == ["warn", "abort"]
+        assert [
+            (violation.rule, violation.action, violation.count, violation.step)
+            for violation in report.violations
+        ] == VIOLATIONS
 
     def test_events_on_the_span_above_the_tools(self, stopped: Stopped):
-        assert [
-            (each["on"], each["loopguard.action"], each["loopguard.phase"], each["loopguard.count"])
-            for each in violations(stopped.scene)
-        ] == [
-            (stopped.scene.framework.agent_span, "warn", "post", 3),
-            (stopped.scene.framework.agent_span, "abort", "post", 5),
-        ]
+        written = violations(stopped.scene)
+        assert [found(each) for each in written] == VIOLATIONS
+        assert {(each["on"], each["loopguard.phase"]) for each in written} == {
+            (stopped.scene.framework.agent_span, "post")
+        }
 
     def test_events_point_to_the_offending_spans(self, stopped: Stopped):
         scene = stopped.scene
-        tools = [f"{key_of(span).span_id:016x}" for span in scene.named("execute_tool search")]
+        turns, tools = (
+            [f"{key_of(span).span_id:016x}" for span in scene.named(name)]
+            for name in ("chat endless", "execute_tool search")
+        )
         written = violations(scene)
-        assert [each["loopguard.step.span_id"] for each in written] == [tools[2], tools[4]]
-        assert [each["loopguard.step.number"] for each in written] == [6, 10]
+        assert [each["loopguard.step.span_id"] for each in written] == [
+            tools[2],
+            turns[3],
+            tools[3],
+            tools[4],
+        ]
+        assert [each.get("gen_ai.tool.name") for each in written] == [
+            "search",
+            None,
+            "search",
+            "search",
+        ]
         for each in written:
-            assert each["loopguard.rule"] == "repeated_result"
-            assert each["loopguard.reason"] == "REPEATED_RESULT_DETECTED"
-            assert (each["gen_ai.tool.name"], each["gen_ai.agent.name"]) == ("search", AGENT)
+            assert each["loopguard.reason"] == f"{each['loopguard.rule'].upper()}_DETECTED"
+            assert each["gen_ai.agent.name"] == AGENT
 
     def test_events_hold_no_content(self, stopped: Stopped):
         values = [str(value) for each in violations(stopped.scene) for value in each.values()]
@@ -77,14 +92,19 @@ class TestStop:
 
     def test_metrics_of_violations(self, stopped: Stopped):
         scene = stopped.scene
-        for metric, label in (
-            ("loopguard.violations", {"gen_ai.agent.name": AGENT}),
-            ("loopguard.violations.by_tool", {"gen_ai.tool.name": "search"}),
+        every = {(rule, action) for rule, action, _, _ in VIOLATIONS}
+        for metric, label, expected in (
+            ("loopguard.violations", {"gen_ai.agent.name": AGENT}, every),
+            (
+                "loopguard.violations.by_tool",
+                {"gen_ai.tool.name": "search"},
+                every - {("repeated_output", "warn")},
+            ),
         ):
-            rule = {"loopguard.rule": "repeated_result", **label}
-            assert scene.points(metric) == [
-                ({**rule, "loopguard.action": action}, 1) for action in ("warn", "abort")
-            ]
+            points = scene.points(metric)
+            assert len(points) == len(expected)
+            for rule, action in expected:
+                assert ({"loopguard.rule": rule, "loopguard.action": action, **label}, 1) in points
 
     def test_metrics_of_the_run(self, stopped: Stopped):
         scene = stopped.scene

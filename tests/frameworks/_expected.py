@@ -19,6 +19,14 @@ HEALTHY = Counts(requests=3, executions=2)
 REPEATED = Counts(requests=5, executions=5)
 """What the script `endless` takes until its fifth equal result: the sixth request never leaves."""
 
+VIOLATIONS = [
+    ("repeated_result", "warn", 3, 6),
+    ("repeated_output", "warn", 3, 7),
+    ("no_novelty", "warn", 3, 8),
+    ("repeated_result", "abort", 5, 10),
+]
+"""What is found in it until then: rule, action, count and the number of the step, in order."""
+
 
 def aborted(outcome: Outcome) -> RunAborted:
     """Return the `RunAborted` in what the caller got from the framework."""
@@ -42,6 +50,14 @@ def violations(scene: Scene) -> list[dict[str, Any]]:
         for event in span.events
         if event.name == EVENT_VIOLATION
     ]
+
+
+def found(violation: dict[str, Any]) -> tuple[str, str, float, int]:
+    """Return rule, action, count and step of an event, as they are in `VIOLATIONS`."""
+    rule, action, count, step = (
+        violation[f"loopguard.{name}"] for name in ("rule", "action", "count", "step.number")
+    )
+    return rule, action, count, step
 
 
 def run_attributes(scene: Scene) -> list[dict[str, Any]]:

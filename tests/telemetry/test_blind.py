@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
-from otel_loopguard import guarded_run
+from otel_loopguard import Policy, guarded_run
 from tests._tracing import Traced, traced
 
 
@@ -59,3 +59,17 @@ def test_nothing_is_said_of_an_agent_that_shows_itself(
         process.work(2)
 
     assert said(caplog) == []
+
+
+def test_what_a_policy_will_not_do_is_told_of_once(
+    process: Traced, caplog: pytest.LogCaptureFixture
+) -> None:
+    helper = {"limits": {"max_steps": 9}}
+    policy = Policy(agents={"*": helper, "helper": helper})
+    assert policy.warnings
+    process.guard(policy)
+    with process.agent():
+        process.work(2)
+
+    assert said(caplog) == [f"policy: {warning}" for warning in policy.warnings]
+    assert {record.levelname for record in caplog.records} == {"WARNING"}

@@ -19,6 +19,7 @@ from otel_loopguard import (
     Policy,
     RunAborted,
     guarded_run,
+    open_runs,
     semconv,
     span_tree,
     telemetry,
@@ -209,7 +210,7 @@ def test_more_open_spans_than_the_store_holds(
     process: Traced, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(span_tree, "SPANS", 8)
-    monkeypatch.setattr(tracker, "RUNS", 4)
+    monkeypatch.setattr(open_runs, "RUNS", 4)
     process.guard()
     spans: list[Any] = []
     for number in range(20):

@@ -12,7 +12,7 @@ from inline_snapshot import snapshot
 from opentelemetry._logs import Logger
 
 from otel_loopguard import Policy
-from tests._tracing import Traced, traced
+from tests._tracing import ONE_RULE, Traced, traced
 
 EVENTS_EXIST = "event_name" in inspect.signature(Logger.emit).parameters
 """The oldest API knows log records, but no log-based events."""
@@ -38,7 +38,7 @@ def events(process: Traced) -> list[dict[str, Any]]:
 
 
 def test_a_violation_is_an_event_in_the_context_of_the_offending_span(process: Traced) -> None:
-    process.guard()
+    process.guard(ONE_RULE)
     with process.agent():
         process.work(5)
 
@@ -61,6 +61,8 @@ def test_a_violation_is_an_event_in_the_context_of_the_offending_span(process: T
                         "loopguard.message": "repeated_result: tool 'search' by agent 'scout' at step 6: 3 against a threshold of 3 (warning)",
                         "loopguard.step.number": 6,
                         "loopguard.wasted.steps": 2,
+                        "loopguard.wasted.tokens": 30,
+                        "loopguard.wasted.cost": 0.0,
                         "loopguard.run.id": "00000000000000000000000000000001-0000000000000001",
                         "gen_ai.tool.name": "search",
                         "gen_ai.agent.name": "scout",
@@ -83,6 +85,8 @@ def test_a_violation_is_an_event_in_the_context_of_the_offending_span(process: T
                         "loopguard.message": "repeated_result: tool 'search' by agent 'scout' at step 10: 5 against a threshold of 5 (stop)",
                         "loopguard.step.number": 10,
                         "loopguard.wasted.steps": 4,
+                        "loopguard.wasted.tokens": 60,
+                        "loopguard.wasted.cost": 0.0,
                         "loopguard.run.id": "00000000000000000000000000000001-0000000000000001",
                         "gen_ai.tool.name": "search",
                         "gen_ai.agent.name": "scout",

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, Decision, Sampler, Samp
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 from otel_loopguard import Policy, RunAborted, guarded_run
-from tests._tracing import Labels, Traced, traced
+from tests._tracing import ONE_RULE, Labels, Traced, traced
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def places(process: Traced) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize("exporter", ["before the guard", "after the guard"])
 def test_a_looping_agent(exporter: str) -> None:
     with traced(export=exporter == "before the guard") as process:
-        process.guard()
+        process.guard(ONE_RULE)
         if exporter == "after the guard":
             process.export()
         with process.tracer.start_as_current_span("web request"), process.agent():
@@ -66,6 +66,8 @@ def test_a_looping_agent(exporter: str) -> None:
                         "loopguard.message": "repeated_result: tool 'search' by agent 'scout' at step 6: 3 against a threshold of 3 (warning)",
                         "loopguard.step.number": 6,
                         "loopguard.wasted.steps": 2,
+                        "loopguard.wasted.tokens": 30,
+                        "loopguard.wasted.cost": 0.0,
                         "loopguard.run.id": "00000000000000000000000000000001-0000000000000002",
                         "gen_ai.tool.name": "search",
                         "gen_ai.agent.name": "scout",
@@ -86,6 +88,8 @@ def test_a_looping_agent(exporter: str) -> None:
                         "loopguard.message": "repeated_result: tool 'search' by agent 'scout' at step 10: 5 against a threshold of 5 (stop)",
                         "loopguard.step.number": 10,
                         "loopguard.wasted.steps": 4,
+                        "loopguard.wasted.tokens": 60,
+                        "loopguard.wasted.cost": 0.0,
                         "loopguard.run.id": "00000000000000000000000000000001-0000000000000002",
                         "gen_ai.tool.name": "search",
                         "gen_ai.agent.name": "scout",
@@ -128,6 +132,8 @@ def test_a_limit_that_is_broken_before_the_step_happens(process: Traced) -> None
                     "loopguard.message": "tool_call_budget: tool 'search' by agent 'scout' at step 4: 2 against a threshold of 1 (stop)",
                     "loopguard.step.number": 4,
                     "loopguard.wasted.steps": 0,
+                    "loopguard.wasted.tokens": 0,
+                    "loopguard.wasted.cost": 0.0,
                     "loopguard.run.id": "00000000000000000000000000000001-0000000000000001",
                     "gen_ai.tool.name": "search",
                     "gen_ai.agent.name": "scout",
@@ -192,6 +198,8 @@ def test_a_remote_parent(process: Traced) -> None:
                     "loopguard.message": "tool_call_budget: tool 'search' by agent 'scout' at step 4: 2 against a threshold of 1 (stop)",
                     "loopguard.step.number": 4,
                     "loopguard.wasted.steps": 0,
+                    "loopguard.wasted.tokens": 0,
+                    "loopguard.wasted.cost": 0.0,
                     "loopguard.run.id": "00000000000000000000000000ca11e4-0000000000000001",
                     "gen_ai.tool.name": "search",
                     "gen_ai.agent.name": "scout",
@@ -228,7 +236,7 @@ def test_the_nearest_ancestor_that_records_has_the_event(process: Traced) -> Non
 
 
 def test_parentless_tool_spans(process: Traced) -> None:
-    process.guard()
+    process.guard(ONE_RULE)
     root = trace.set_span_in_context(trace.INVALID_SPAN)
     with process.agent():
         for _ in range(5):
@@ -284,6 +292,8 @@ def test_nested_agents_roll_up(process: Traced) -> None:
                     "loopguard.message": "tool_call_budget: tool 'search' by agent 'helper' at step 5: 3 against a threshold of 2 (stop)",
                     "loopguard.step.number": 5,
                     "loopguard.wasted.steps": 0,
+                    "loopguard.wasted.tokens": 0,
+                    "loopguard.wasted.cost": 0.0,
                     "loopguard.run.id": "00000000000000000000000000000001-0000000000000001",
                     "gen_ai.tool.name": "search",
                     "gen_ai.agent.name": "helper",
@@ -358,6 +368,8 @@ def test_a_model_call_that_is_refused(process: Traced) -> None:
                     "loopguard.message": "llm_call_budget: llm step by agent 'scout' at step 2: 2 against a threshold of 1 (stop)",
                     "loopguard.step.number": 2,
                     "loopguard.wasted.steps": 0,
+                    "loopguard.wasted.tokens": 0,
+                    "loopguard.wasted.cost": 0.0,
                     "loopguard.run.id": "00000000000000000000000000000001-0000000000000001",
                     "gen_ai.agent.name": "scout",
                     "loopguard.step.trace_id": "00000000000000000000000000000001",
@@ -401,6 +413,8 @@ def test_a_request_that_is_refused_where_it_has_no_span(process: Traced) -> None
                     "loopguard.message": "llm_call_budget: llm step at step 1: 2 against a threshold of 1 (stop)",
                     "loopguard.step.number": 1,
                     "loopguard.wasted.steps": 0,
+                    "loopguard.wasted.tokens": 0,
+                    "loopguard.wasted.cost": 0.0,
                     "loopguard.run.id": "r-1",
                 },
             )
@@ -432,7 +446,7 @@ class RecordOnly(Sampler):
 
 def test_spans_that_are_recorded_but_not_sampled() -> None:
     with traced(RecordOnly()) as process:
-        process.guard()
+        process.guard(ONE_RULE)
         with process.agent() as agent:
             process.work(5)
             recorded: Any = agent

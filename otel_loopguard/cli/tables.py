@@ -1,0 +1,37 @@
+"""Tables for people: whole rows where there is no edge to keep to, and text that can be shown."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+
+_UNBOUNDED = 10_000
+
+
+def new_table() -> Table:
+    """Return an empty table in the style of all of them."""
+    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print a table; where there is no edge to keep to, rows stay whole, without a padded end."""
+    if console.is_terminal:
+        console.print(table)
+        return
+    console.width = Measurement.get(
+        console, console.options.update(width=_UNBOUNDED), table
+    ).maximum
+    with console.capture() as capture:
+        console.print(table)
+    for line in capture.get().splitlines():
+        console.print(line.rstrip(), soft_wrap=True)
+
+
+def printable(text: str) -> str:
+    """Return text that this terminal can show."""
+    encoding = sys.stdout.encoding or "utf-8"
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return shown.encode(encoding, "replace").decode(encoding, "replace")
