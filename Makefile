@@ -12,7 +12,7 @@ benchmarks := $(sort $(wildcard benchmarks/bench_*.py))
 
 .PHONY: demo test test-core test-frameworks $(frameworks:%=test-framework-%) test-system \
 	test-oldest test-all-pythons test-core-install pythons coverage lint types docs bench \
-	$(benchmarks) build requirements clean
+	rule-pages bench-peers $(benchmarks) build requirements clean
 
 test: test-core test-frameworks
 
@@ -64,10 +64,16 @@ types:
 docs:
 	$(in) dev sphinx-build --nitpicky --fail-on-warning --quiet docs docs/_build
 
+rule-pages:
+	$(in) dev python -m scripts.rule_pages
+
 bench: $(benchmarks)
 
 $(benchmarks):
 	$(in) test python $@
+
+bench-peers:
+	$(in) peers python -m benchmarks.peers
 
 build:
 	$(in) dev hatchling build

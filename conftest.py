@@ -16,7 +16,7 @@ settings.load_profile("house")
 
 pages = Sybil(
     parsers=[DocTestDirectiveParser(ELLIPSIS), PythonCodeBlockParser(doctest_optionflags=ELLIPSIS)],
-    patterns=["README.md", "docs/*.md"],
+    patterns=["README.md", "docs/*.md", "docs/rules/*.md"],
 )
 docstrings = Sybil(
     parsers=[DocTestParser(ELLIPSIS)],

@@ -1,4 +1,4 @@
-"""What the engine costs: beside the least a loop detector could do, over time, and in memory.
+"""What the engine costs: beside the least a loop detector could do, and over a long run.
 
 The baseline is what one writes in ten minutes: `json.dumps(sort_keys=True)`, SHA-256, three equal
 calls in a row. All run in this process, in short rounds that take turns, so that a busy machine
@@ -7,20 +7,26 @@ slows them alike, and only the time that this process ran is counted.
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
+import random
 import statistics
 import sys
 import time
-import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from otel_loopguard import LoopGuard, Policy, Step
 
 ROUNDS = 60
 STEPS = 500
 """Steps in a round."""
+ROUND = 100
+"""Steps in a round of the long run, which go on in it."""
+CHANCE = random.Random(7)  # noqa: S311 -- the same text every time
+TEXT = " ".join(
+    "".join(CHANCE.choices("abcdefghijklmnopqrstuvwxyz", k=CHANCE.randint(2, 9)))
+    for _ in range(30_000)
+)
 
 LIMITS = Policy(
     max_steps=10**9,
@@ -50,14 +56,20 @@ class Naive:
         return self._in_a_row < 3
 
 
-def stream(length: int) -> list[Step]:
-    """Return tool calls with arguments of some 300 characters, none like another."""
+def prose(place: int, length: int) -> str:
+    """Return a piece of a fixed text of chance words."""
+    start = place % (len(TEXT) - length)
+    return TEXT[start : start + length]
+
+
+def stream(length: int, first: int = 0) -> list[Step]:
+    """Return tool calls, arguments of some 300 characters, results of 500, none like another."""
     return [
         Step(
             kind="tool",
             name=("search", "fetch", "read_file", "run_query")[index % 4],
             arguments={
-                "query": f"annual report of company {index} and its subsidiaries, audited",
+                "query": f"annual report of {prose(index * 31, 20)} {index} and its companies",
                 "limit": 20,
                 "offset": index,
                 "filters": {"language": "en", "since": "2024-01-01", "domains": ["example.org"]},
@@ -65,9 +77,9 @@ def stream(length: int) -> list[Step]:
                 "include_archived": False,
                 "note": "the user wants figures in euros, rounded to whole thousands",
             },
-            result=f"{index} rows",
+            result=f"{index} rows: {prose(index * 7_919, 488)}",
         )
-        for index in range(length)
+        for index in range(first, first + length)
     ]
 
 
@@ -112,7 +124,10 @@ def against_naive() -> None:
         for name, run in contenders.items():
             rounds[name].append(seconds(run) / STEPS * 1e6)
     length = statistics.mean(len(json.dumps(step.arguments)) for step in steps)
-    print(f"cost per step, arguments of {length:.0f} characters (medians of {ROUNDS} rounds)")
+    print(
+        f"cost per step, arguments of {length:.0f} characters, results of "
+        f"{len(str(steps[0].result))} (medians of {ROUNDS} rounds)"
+    )
     for name, costs in rounds.items():
         ratio = statistics.median(
             cost / base for cost, base in zip(costs, rounds["naive"], strict=True)
@@ -120,62 +135,49 @@ def against_naive() -> None:
         print(f"  {name:34} {statistics.median(costs):6.2f} us   {ratio:5.2f} x naive")
 
 
-def endless(steps: Sequence[Step]) -> Iterator[Step]:
-    while True:
-        yield from steps
-
-
 def over_time() -> None:
-    """Print what a step costs early and late in a long run."""
-    print("cost per step by the length of the run, check and record, all limits")
-    guard = LoopGuard(LIMITS)
-    calls = endless(stream(1_000))
-    done = 0
+    """Print what a step costs late in a long run, beside early in another one, in turn.
 
-    def play(count: int) -> None:
-        for step, _ in zip(calls, range(count), strict=False):
-            guard.check(step)
-            guard.record(step)
+    Each round plays the same new steps to both, so that neither the machine nor the steps differ.
+    """
+    print("cost per step by the length of the run, check and record, default policy")
+    late = LoopGuard()
+    done = refused = 0
+    for length in (10_000, 100_000, 1_000_000):
+        while done < length:
+            count = min(10_000, length - done)
+            refused += play(late, stream(count, done))
+            done += count
+        early = LoopGuard()
+        refused += play(early, stream(1_000, 10**9))
+        costs: list[tuple[float, float]] = []
+        for turn in range(41):
+            steps = stream(ROUND, done)
+            done += len(steps)
+            guards = (early, late) if turn % 2 else (late, early)
+            took = {id(guard): seconds(lambda g=guard, s=steps: play(g, s)) for guard in guards}
+            costs.append((took[id(early)] / ROUND * 1e6, took[id(late)] / ROUND * 1e6))
+        early_us, late_us = (statistics.median(each) for each in zip(*costs, strict=True))
+        ratio = statistics.median(after / before for before, after in costs)
+        print(
+            f"  after {length:>9,} steps {late_us:6.2f} us, after 1,000 {early_us:6.2f} us"
+            f"   {ratio:5.3f} x"
+        )
+    print(f"  refused: {refused} steps")
 
-    for length in (1_000, 10_000, 100_000, 1_000_000):
-        play(length - done)
-        costs = [seconds(lambda: play(100)) * 1e4 for _ in range(50)]
-        done = length + 5_000
-        print(f"  after {length:>9,} steps {statistics.median(costs):6.2f} us")
 
-
-def memory() -> None:
-    """Print what a run keeps, after 20,000 steps none of which is like another."""
-    print("memory of a run with the default policy after 20,000 steps")
-    for name, records in (("check", False), ("check and record", True)):
-        for agents in (1, 8):
-            gc.collect()
-            tracemalloc.start()
-            guard = LoopGuard()
-            before = tracemalloc.get_traced_memory()[0]
-            for index in range(20):
-                for number, step in enumerate(stream(1_000)):
-                    agent = f"agent {number % agents}"
-                    own = Step(
-                        kind="tool",
-                        name=step.name,
-                        arguments=[index, step.arguments],
-                        result=f"{index} {number}",
-                        agent=agent,
-                    )
-                    guard.check(own)
-                    if records:
-                        guard.record(own)
-            del step, own
-            gc.collect()
-            kept = tracemalloc.get_traced_memory()[0] - before
-            tracemalloc.stop()
-            print(f"  {name:18} {agents} agents {kept / 1024:6.1f} KiB")
+def play(guard: LoopGuard, steps: Sequence[Step]) -> int:
+    """Ask and tell; return the number of refusals."""
+    ask, record = guard.check, guard.record
+    refused = 0
+    for step in steps:
+        refused += not ask(step).allowed
+        record(step)
+    return refused
 
 
 if __name__ == "__main__":
     print(f"Python {sys.version.split()[0]}")
     against_naive()
-    memory()
     if "--quick" not in sys.argv:
         over_time()

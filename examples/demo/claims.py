@@ -13,7 +13,14 @@ if TYPE_CHECKING:
     from scenes import Scene
 
 STOPPED_AFTER = 5  # the default policy aborts at the fifth equal call with an equal result
-WARNED_AFTER = 3
+VIOLATIONS = [
+    # It warns at the third of each: equal results, equal turns of the model, steps without news.
+    ("repeated_result", "warn", 3, "search"),
+    ("repeated_output", "warn", 3, None),
+    ("no_novelty", "warn", 3, "search"),
+    ("repeated_result", "abort", STOPPED_AFTER, "search"),
+]
+"""Rule, action, count and tool of each, in order."""
 FINISH3 = (3, 2)  # model calls and tool executions of the script `finish3`
 ANSWER = "The final answer is 42."
 
@@ -66,11 +73,13 @@ def guarded_claims(scene: Scene, arrived: Arrivals) -> Iterator[Claim]:
     yield from runaway_claims(scene, arrived)
     yield from healthy_claims(scene, arrived)
     yield Claim(
-        "loopguard.violations counts 1 warning and 1 abort of repeated_result, and no more",
-        (1, 1, 2),
+        "loopguard.violations counts each of these once, and no more",
+        ([1] * len(VIOLATIONS), len(VIOLATIONS)),
         (
-            arrived.value_of("loopguard.violations", rule="repeated_result", action="warn"),
-            arrived.value_of("loopguard.violations", rule="repeated_result", action="abort"),
+            [
+                arrived.value_of("loopguard.violations", rule=rule, action=action)
+                for rule, action, _, _ in VIOLATIONS
+            ],
             arrived.value_of("loopguard.violations"),
         ),
     )
@@ -101,12 +110,9 @@ def runaway_claims(scene: Scene, arrived: Arrivals) -> Iterator[Claim]:
         and (run.report.status, run.report.rule, run.report.model_calls, run.report.tool_calls),
     )
     yield Claim(
-        f"runaway: a warning at {WARNED_AFTER} and the abort at {STOPPED_AFTER} equal results "
+        f"runaway: the warnings of three rules, and the abort at {STOPPED_AFTER} equal results, "
         "arrived in its trace, each once",
-        [
-            ("repeated_result", "warn", WARNED_AFTER, "search"),
-            ("repeated_result", "abort", STOPPED_AFTER, "search"),
-        ],
+        VIOLATIONS,
         [
             tuple(
                 event.attributes.get(name)

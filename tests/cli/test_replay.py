@@ -57,15 +57,19 @@ def test_five_identical_calls_with_equal_results_trip_at_the_fifth():
             "tripped": True,
             "violations": [
                 {
-                    "rule": "repeated_result",
-                    "reason": "REPEATED_RESULT_DETECTED",
+                    "rule": rule,
+                    "reason": reason,
                     "action": action,
-                    "step": count,
+                    "step": step,
                     "phase": "post",
                     "count": count,
                     "threshold": count,
                 }
-                for action, count in (("warn", 3), ("abort", 5))
+                for rule, reason, action, step, count in (
+                    ("repeated_result", "REPEATED_RESULT_DETECTED", "warn", 3, 3),
+                    ("no_novelty", "NO_NOVELTY_DETECTED", "warn", 4, 3),
+                    ("repeated_result", "REPEATED_RESULT_DETECTED", "abort", 5, 5),
+                )
             ],
             "saved": {"steps": 0, "tokens": 0, "cost_usd": 0.0},
         }
@@ -102,15 +106,11 @@ def test_the_page_shows_what_becomes_of_the_example():
 
 def test_the_policy_of_the_example_stops_its_endless_run_earlier():
     result = replay("--json", "--policy", "loopguard.toml", "traces.jsonl", cwd=EXAMPLE)
-    stops = [
-        [
-            (found["rule"], found["step"])
-            for found in run["violations"]
-            if found["action"] == "abort"
-        ]
-        for run in runs_of(result)
-    ]
-    assert stops == [[("repeated_result", 8)], []]
+    endless, healthy = runs_of(result)
+    stop = next(found for found in endless["violations"] if found["action"] == "abort")
+    assert (stop["rule"], stop["step"], stop["threshold"]) == ("repeated_result", 8, 4)
+    assert endless["saved"]["steps"] == endless["steps"] - 8
+    assert healthy["violations"] == []
 
 
 def test_bad_lines_are_reported_with_file_line_and_reason_and_the_rest_is_read():
