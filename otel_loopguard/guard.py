@@ -109,7 +109,7 @@ class LoopGuard:
             self._own_time = step.started_s is not None
         if refusal is None and not news:
             return Decision(allowed=True, step_count=run.totals.steps)
-        run.note(news)
+        run.reports.note(news)
         self._tell(news if refusal is None or refusal in news else (refusal, *news))
         return Decision(
             allowed=refusal is None, step_count=run.totals.steps, refusal=refusal, violations=news
@@ -128,7 +128,7 @@ class LoopGuard:
         run = self._run or self._begin_run(now_s if step.started_s is None else step.started_s)
         refusal = self._held
         news: tuple[Violation, ...] = ()
-        opened = run.find_open(step)
+        opened = run.open.find(step)
         if opened is None:
             began_s = run.totals.last_s if step.started_s is None else step.started_s
             opened, facts, found, news = run.begin(
@@ -136,12 +136,12 @@ class LoopGuard:
             )
             refusal = refusal or found
             run.commit(opened, facts, step, began_s, refused=refusal is not None)
-            run.note(news)
+            run.reports.note(news)
         found, more = run.finish(opened, step, now_s)
         self._own_time = given_s is not None
         self._held = held = refusal or found
         if more:
-            run.note(more)
+            run.reports.note(more)
             news += more
         if news:
             self._tell(news)
@@ -170,7 +170,7 @@ class LoopGuard:
         if run is None:
             return Decision(allowed=True, step_count=0)
         found, news = run.tick(now_s)
-        run.note(news)
+        run.reports.note(news)
         self._held = held = self._held or found
         self._tell(news)
         return Decision(
@@ -180,7 +180,7 @@ class LoopGuard:
     def person_spoke(self) -> None:
         """Tell that a person has said something: the next model call is an answer to it."""
         if self._run is not None:
-            self._run.person_spoke()
+            self._run.spoken = True
 
     def stats(self) -> Stats:
         """Return the counts of the run so far."""

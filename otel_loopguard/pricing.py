@@ -98,6 +98,19 @@ _Estimate: TypeAlias = Callable[[_Tokens, str, str], "float | None"]
 """Takes tokens, provider and model of a call; returns US dollars, `None` if it knows no price."""
 
 
+def count_of(value: int | None) -> int:
+    """Return a count of tokens; 0 for one that is unknown, negative, or beyond all reason."""
+    return _count(value) or 0
+
+
+def dollars_of(value: float | None) -> float | None:
+    """Return an amount of money; `None` for one that is unknown, negative, or not finite."""
+    try:
+        return float(value) if value is not None and 0 <= value < math.inf else None
+    except OverflowError:
+        return None
+
+
 def input_tokens_of(step: Step, usage: Usage) -> int | None:
     """Return the input tokens of a step, cached ones included; `None` if no count is known.
 
@@ -145,8 +158,8 @@ class Pricing:
         That is its own `cost_usd`, else its tokens at the price that `usage` names for its model,
         else the estimate. A step without any count of tokens has no price.
         """
-        own = step.cost_usd
-        if own is not None and math.isfinite(own) and own >= 0:
+        own = dollars_of(step.cost_usd)
+        if own is not None:
             return own
         if not _has_input(step) and _count(step.output_tokens) is None:
             return None

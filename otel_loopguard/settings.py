@@ -93,7 +93,8 @@ class Settings(NamedTuple):
     rules: Mapping[str, Thresholds]
     scope: Scope = "run"
     tools: Mapping[str, ToolOptions] = {}
-    """By the tool's name; `*` stands for the tools that are not named."""
+    """By the tool's name, or a pattern for it (`*`, `?`, `[...]`): a name counts before a pattern,
+    patterns in their order, and `*` last."""
     agents: Mapping[str, AgentOptions] = {}
     """By a pattern for the agent's name (`*`, `?`, `[...]`); the first that matches counts."""
     usage: Usage = Usage()
@@ -103,7 +104,11 @@ class Settings(NamedTuple):
 
     def of_tool(self, name: str) -> ToolOptions | None:
         """Return what is said of a tool."""
-        return self.tools.get(name) or self.tools.get("*")
+        named = self.tools.get(name)
+        if named is not None or not self.tools:
+            return named
+        patterns = (o for p, o in self.tools.items() if p != "*" and fnmatchcase(name, p))
+        return next(patterns, self.tools.get("*"))
 
     def of_agent(self, agent: str) -> AgentOptions | None:
         """Return what is said of an agent."""
@@ -115,8 +120,9 @@ class Settings(NamedTuple):
         if own is None:
             return self
         laid_over = {**self.rules, **own.rules}
+        rest = {name: options for name, options in self.tools.items() if name not in own.tools}
         rules = {rule: line for rule, line in laid_over.items() if line is not None}
-        return self._replace(rules=rules, tools={**self.tools, **own.tools})
+        return self._replace(rules=rules, tools={**own.tools, **rest})
 
     @property
     def tells_more(self) -> bool:

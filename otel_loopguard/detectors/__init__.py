@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from otel_loopguard.detectors._base import (
+    APART,
     COUNTED,
     Action,
     Detector,
@@ -45,6 +46,7 @@ from otel_loopguard.detectors.unknown_tool import UnknownTool
 from otel_loopguard.settings import Limits, Settings, Thresholds
 
 __all__ = [
+    "APART",
     "COUNTED",
     "DEFAULT_RULES",
     "DETECTORS",

@@ -26,6 +26,9 @@ not going to be), or once its result is recorded."""
 Reach: TypeAlias = Literal["totals", "run", "agent"]
 """What has counters of its own: the policy's `scope`, the whole run, or each agent of it."""
 
+APART = "\0"
+"""What stands between the name of an agent and one of its invocations that has its own counters."""
+
 REMEMBERED = 32
 """Different steps that a counting detector keeps counts for; the least recent one goes first."""
 
@@ -52,6 +55,7 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     kind: StepKind
     name: str
     agent: str
+    """Whose counters advance: the agent by name, and the invocation where several overlap."""
     elapsed_s: float
     """Seconds since the run started."""
     call: int | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import ClassVar
 
-from otel_loopguard.detectors._base import REMEMBERED, Facts, Finding, Moment, Reach, judge
+from otel_loopguard.detectors._base import APART, REMEMBERED, Facts, Finding, Moment, Reach, judge
 from otel_loopguard.detectors._periods import Periods
 from otel_loopguard.settings import Settings, Thresholds
 from otel_loopguard.steps import StepKind
@@ -60,7 +60,7 @@ class AgentHandoffCycle:
 
     def check(self, facts: Facts, /) -> Finding | None:
         """Count the rounds that this hand-over completes."""
-        agent = facts.agent
+        agent = _name_of(facts)
         goes_on = facts.pending or facts.kind == "agent" or agent in ("", self._agent)
         if goes_on or self._brings(facts):
             return None
@@ -76,7 +76,7 @@ class AgentHandoffCycle:
         """Add a hand-over; what brings something begins the count afresh."""
         if facts.kind == "agent":
             return
-        brings, agent = self._brings(facts), facts.agent or self._agent
+        brings, agent = self._brings(facts), _name_of(facts) or self._agent
         if brings:
             self._hands.push(None)
         if agent and (brings or agent != self._agent):
@@ -94,3 +94,8 @@ class AgentHandoffCycle:
         if facts.turn is None:
             return facts.spoken
         return facts.spoken or facts.turn.output not in self._outputs
+
+
+def _name_of(facts: Facts) -> str:
+    """Return the agent's name: invocations of one agent side by side are no hand-over."""
+    return facts.agent.partition(APART)[0]

@@ -15,7 +15,7 @@ class ExtraTurn:
 
     What it sees
         A model call that begins after a turn of this agent that is known to have finished the run,
-        with no tool call, no sub-agent and no word of a person between; counted in a row. Only for
+        with no other step and no word of a person between; counted in a row. Only for
         agents that have asked for tools or called some in this run: others are no agent loops.
     Why it matters
         The loop's condition to stop is missing or wrong: the answer is there, and each further call
@@ -27,7 +27,7 @@ class ExtraTurn:
 
     rule: ClassVar[str] = "extra_turn"
     reason: ClassVar[str] = "EXTRA_TURN_DETECTED"
-    kinds: ClassVar[frozenset[StepKind]] = frozenset(("llm", "tool", "agent"))
+    kinds: ClassVar[frozenset[StepKind]] = frozenset(("llm", "tool", "agent", "custom"))
     judges: ClassVar[frozenset[StepKind]] = frozenset(("llm",))
     reach: ClassVar[Reach] = "agent"
     foresees: ClassVar[bool] = True

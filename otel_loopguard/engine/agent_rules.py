@@ -17,6 +17,20 @@ RECALLED = 8
 TOOLS = 32
 """Tools of an agent whose last call is known."""
 
+HAND_OVERS = (
+    "transfer_to_",
+    "transfer_back_to_",
+    "transfer_control",
+    "hand_off",
+    "handoff",
+    "hand_over",
+    "handover",
+    "delegate_to_",
+    "delegate_work",
+)
+"""How tools are called by which one agent leaves the work to another: what such a call brings is
+what the others have brought since."""
+
 LARGEST_BATCH = 16
 """Calls that are taken as asked for by one response; where there are more after it, the turns that
 asked for them were not recorded."""
@@ -27,6 +41,7 @@ class AgentRules:
 
     __slots__ = (
         "_asked",
+        "_asks",
         "_detectors",
         "_ordered",
         "_settings",
@@ -35,6 +50,7 @@ class AgentRules:
         "batch",
         "by_kind",
         "calls",
+        "key",
         "latest_news",
         "news",
         "offered",
@@ -42,9 +58,12 @@ class AgentRules:
         "sees",
         "tools",
         "turns",
+        "work",
     )
 
-    def __init__(self, settings: Settings, of_run: Detectors) -> None:
+    def __init__(self, key: str, settings: Settings, of_run: Detectors) -> None:
+        self.key = key
+        """The agent's name, or what stands for one of its invocations."""
         self._settings = settings
         self.tools: Mapping[str, ToolOptions] = settings.tools
         self._detectors: Detectors = made(settings, "agent")
@@ -53,6 +72,8 @@ class AgentRules:
         """The rules for steps of the kinds that there have been."""
         self.news = 0
         """How many tool calls have brought something new."""
+        self.work = 0
+        """How many of them, hand-overs left out."""
         self.latest_news: int | None = None
         """What the last success that brought something new brought."""
         self.results = 0
@@ -61,14 +82,15 @@ class AgentRules:
         """All results since the last news are known."""
         self.calls: list[int | None] = []
         """The last ones of them; a deque of eight takes ten times the space."""
-        self.answers: dict[str, tuple[int | None, int | None]] = {}
-        """The last call of each tool, and what it answered."""
+        self.answers: dict[str, tuple[int | None, int | None, bool]] = {}
+        """The last call of each tool, what it answered, and whether it is a hand-over."""
         self.turns = 0
         """How many model calls the agent has made."""
         self.batch: int | None = None
         """Which response of the model asked for the calls that come next."""
         self._asked = 0
         """How many have come back of those that it asked for."""
+        self._asks = False
         self._unjudged: dict[bool, RuleSet] = {}
         self.offered: frozenset[str] | Unknown = UNKNOWN
         """The tools that its last model call could ask for."""
@@ -90,7 +112,7 @@ class AgentRules:
     def unjudged(self, of_run: Detectors, *, exempt: bool) -> RuleSet:
         """Return the rules for a tool call that may be repeated: the limits of the run alone.
 
-        Rules about model turns hear of it all the same: it ends a row of idle or equal turns.
+        Who counts in a row hears of it all the same: it ends rows of other calls, errors and turns.
         """
         rules = self._unjudged.get(exempt)
         if rules is None:
@@ -99,10 +121,16 @@ class AgentRules:
         return rules
 
     def _arrange_unjudged(self, of_run: Detectors) -> None:
-        hearing = _hearing_of_tools({**of_run, **self._detectors})
         for exempt, rules in self._unjudged.items():
-            limits = () if exempt else _limits_on_tools(of_run)
-            rules.arrange((*limits, *hearing), "tool")
+            asked = frozenset(r for r in of_run if r not in RULES) | {"consecutive_errors"}
+            asked = frozenset[str]() if exempt else asked
+            told = [d for d in self._ordered if d.rule in asked or _counts_in_a_row(d)]
+            rules.arrange(told, "tool", asked=asked)
+
+    @property
+    def acts(self) -> bool:
+        """Whether it has called a tool, or asked for one."""
+        return self.results > 0 or self._asks
 
     def begin_turn(self) -> None:
         """Take note that the model is asked: what it asks for belongs together."""
@@ -110,12 +138,11 @@ class AgentRules:
         self.batch = hash((id(self), self.turns))
         self._asked = 0
 
-    def after(self, kind: StepKind, step: Step, facts: Facts) -> None:
+    def after(self, step: Step, facts: Facts) -> None:
         """Take note of what a model call brought."""
-        if kind != "llm":
-            return
         if step.offered_tools is not UNKNOWN:
             self.offered = step.offered_tools
+        self._asks = self._asks or (facts.turn is not None and facts.turn.asks)
         if facts.turn is not None and (facts.turn.final or step.tool_calls == ()):
             self.batch = None  # it asked for nothing: what follows is somebody else's idea
 
@@ -125,8 +152,8 @@ class AgentRules:
         if tools is not None:
             tools.awake = tools.moving
 
-    def count(self, facts: Facts) -> None:
-        """Take note of a tool call that has come back, or will not."""
+    def count(self, facts: Facts) -> bool:
+        """Take note of a tool call that has come back, or will not; say whether it was new work."""
         call, name, answers = facts.call, facts.name, self.answers
         self.results += 1
         if self.batch is not None:
@@ -136,25 +163,30 @@ class AgentRules:
         self.calls.append(call)
         if len(self.calls) > RECALLED:
             del self.calls[0]
-        if name not in answers and len(answers) == TOOLS:
+        known = answers.get(name)
+        if known is None and len(answers) == TOOLS:
             del answers[next(iter(answers))]
-        answers[name] = call, facts.result
+        hands_over = name.startswith(HAND_OVERS) if known is None else known[2]
+        answers[name] = call, facts.result, hands_over
         if facts.outcome is None:
             self.sees = False
-        if facts.novel:
-            self.news += 1
-            if not facts.failed:
-                self.sees = facts.outcome is not None
-                self.latest_news = call if facts.outcome is None else facts.outcome
+        if not facts.novel:
+            return False
+        self.news += 1
+        if not facts.failed:
+            self.sees = facts.outcome is not None
+            self.latest_news = call if facts.outcome is None else facts.outcome
+        self.work += not hands_over
+        return not hands_over
 
     def options_of(self, name: str) -> ToolOptions | None:
         """Return what the policy says of a tool."""
-        return self.tools.get(name) or self.tools.get("*")
+        return self._settings.of_tool(name)
 
     def forget_results(self, of_run: Detectors) -> None:
         """Begin all that advances with the results of tool calls afresh."""
         self._detectors = afresh(self._detectors, made(self._settings, "agent"))
-        self.news = self.results = 0
+        self.news = self.results = self.work = 0
         self.latest_news = None
         self.sees = True
         self.calls.clear()
@@ -165,9 +197,18 @@ class AgentRules:
         self._arrange_unjudged(of_run)
 
 
-def _hearing_of_tools(detectors: Detectors) -> tuple[Detector, ...]:
-    return tuple(d for d in detectors.values() if "tool" in d.kinds and "tool" not in d.judges)
+_ROWS = frozenset(
+    (
+        "agent_handoff_cycle",
+        "consecutive_errors",
+        "loop_pattern",
+        "repeated_call_limit",
+        "repeated_error",
+        "same_tool",
+    )
+)
+"""Rules that judge tool calls in a row, which any other call ends."""
 
 
-def _limits_on_tools(detectors: Detectors) -> tuple[Detector, ...]:
-    return tuple(d for d in detectors.values() if d.rule not in RULES and "tool" in d.kinds)
+def _counts_in_a_row(detector: Detector) -> bool:
+    return "tool" in detector.kinds and ("tool" not in detector.judges or detector.rule in _ROWS)

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from otel_loopguard.decisions import Phase, Violation
 from otel_loopguard.detectors import Detector, Facts, Finding
+from otel_loopguard.engine.invocations import Invocations
 from otel_loopguard.engine.open_steps import OpenStep
 from otel_loopguard.engine.parties import parties
 from otel_loopguard.steps import StepKind
@@ -14,8 +15,8 @@ from otel_loopguard.steps import StepKind
 Heard: TypeAlias = tuple[Detector, Finding, str]
 """Who found what, and which agent it looks at."""
 
-Spent: TypeAlias = Callable[[StepKind, int], tuple[int, float]]
-"""Tells the tokens and the dollars that the last so many steps of a kind took."""
+Spent: TypeAlias = Callable[[StepKind, int, "str | None"], tuple[int, float]]
+"""Tells the tokens and the dollars that the last so many steps of a kind took, of one agent."""
 
 
 def heard(detectors: tuple[Detector, ...], facts: Facts, agent: str) -> list[Heard]:
@@ -49,12 +50,24 @@ def hear(opened: OpenStep, facts: Facts, *, acts_on: bool) -> list[Heard]:
 def _hear_around(opened: OpenStep, facts: Facts, *, late: bool) -> list[Heard]:
     """Do the same with the limits of the invocations around a step."""
     found: list[Heard] = []
-    for limits, its_facts, its_agent in parties(opened.within, opened.kind, facts):
+    for limits, its_facts, its_agent in parties(
+        opened.within, opened.kind, facts, may_repeat=not opened.rules.compares
+    ):
         found += heard(limits.late if late else limits.at_result, its_facts, its_agent)
         for detector in limits.moving_late if late else limits.moving:
             detector.commit(its_facts)
-    if opened.kind == "agent":
-        opened.within[0].is_open = False
+    return found
+
+
+def heard_late(opened: OpenStep, facts: Facts, invocations: Invocations) -> list[Heard]:
+    """Ask the limits on time, of the run and of each agent at work, while nothing happens."""
+    found = heard(opened.owner.of_kind(opened.kind).timed, facts, opened.agent)
+    around = (known for known in opened.within if not known.has_ended)
+    for invocation in dict.fromkeys((*around, *invocations.open_ones())):
+        for limits, its_facts, its_agent in parties(
+            (invocation,), opened.kind, facts, may_repeat=False
+        ):
+            found += heard(limits.timed, its_facts, its_agent)
     return found
 
 
@@ -63,7 +76,9 @@ def tell_around(opened: OpenStep, facts: Facts, *, at_once: bool) -> None:
 
     `at_once` says that nothing is ever recorded: then it counts as if it had come back.
     """
-    for limits, its_facts, _ in parties(opened.within, opened.kind, facts):
+    for limits, its_facts, _ in parties(
+        opened.within, opened.kind, facts, may_repeat=not opened.rules.compares
+    ):
         started = limits.at_start if facts.call is None else limits.started
         for detector in limits.early if at_once else started:
             detector.commit(its_facts)
@@ -81,7 +96,8 @@ def _violation_of(
 ) -> Violation:
     detector, finding, agent = entry
     wasted = finding.wasted_steps
-    tokens, cost_usd = spent(opened.kind, wasted) if wasted else (0, 0.0)
+    owner = opened.owner.key if detector.reach == "agent" else None
+    tokens, cost_usd = spent(opened.kind, wasted, owner) if wasted else (0, 0.0)
     return Violation(
         rule=detector.rule,
         reason=detector.reason,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from otel_loopguard.detectors import Reach
+from otel_loopguard.detectors import APART
 from otel_loopguard.engine.rule_kits import RulesByKind, arranged, made
 from otel_loopguard.settings import Limits, Settings
 from otel_loopguard.steps import Step
 
 INVOCATIONS = 128
 """Invocations that a run knows at a time; past that the oldest is forgotten."""
-
-REACHES: tuple[Reach, ...] = ("totals", "run", "agent")
 
 DEEPEST = 64
 """Levels of agents inside agents that are followed upwards."""
@@ -21,7 +20,18 @@ DEEPEST = 64
 class Invocation:
     """One invocation of an agent, and the limits that are held against it."""
 
-    __slots__ = ("agent", "began_s", "depth", "id", "is_open", "own", "parent_id", "whole")
+    __slots__ = (
+        "agent",
+        "began_s",
+        "calm",
+        "depth",
+        "has_ended",
+        "id",
+        "is_open",
+        "own",
+        "parent_id",
+        "whole",
+    )
 
     def __init__(self, step: Step, key: str, depth: int, began_s: float) -> None:
         self.id = key
@@ -32,24 +42,44 @@ class Invocation:
         """Seconds since the run started."""
         self.is_open = False
         """Its start was seen, and its end was not."""
+        self.has_ended = False
+        """Both were seen."""
         self.own: RulesByKind = {}
         """Limits on its own steps alone (`scope = "agent"`)."""
         self.whole: RulesByKind = {}
         """Limits on its steps and those of all agents below it (`[agents.x.limits]`)."""
+        self.calm: RulesByKind = {}
+        """Those of them that are about no repetition: for tool calls that may be repeated."""
 
 
 class Invocations:
     """The invocations of one run. A step whose invocation has no id belongs to its agent's name."""
 
-    __slots__ = ("_by_id", "_settings", "watched")
+    __slots__ = ("_apart", "_by_id", "_first", "_settings", "watched")
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._by_id: dict[str, Invocation] = {}
+        self._first: dict[str, str] = {}
+        """For each agent, the invocation that has the agent's counters to itself."""
+        self._apart: dict[str, None] = {}
+        """The invocations that began while that one was open: they have counters of their own."""
         self.watched = settings.scope == "agent" or any(
             options.limits is not None for options in settings.agents.values()
         )
         """Whether any limit is held against single invocations."""
+
+    def counters_of(self, step: Step) -> str:
+        """Return whose counters a step advances: those of its agent, by name.
+
+        Invocations of one agent that overlap in time have counters of their own.
+        """
+        first = self._first.get(step.agent)
+        known = None if first in (None, step.agent_id) else self._by_id.get(first or "")
+        overlaps = known is not None and known.is_open and step.kind == "agent"
+        if overlaps or step.agent_id in self._apart:
+            return f"{step.agent}{APART}{step.agent_id}"
+        return step.agent
 
     def depth_of(self, step: Step) -> int:
         """Return how deep an agent that starts is inside others, from 1."""
@@ -66,13 +96,30 @@ class Invocations:
             found.append(above)
         return tuple(found)
 
-    def keep(self, within: tuple[Invocation, ...], *, begins: bool) -> None:
-        """Know these invocations from now on; `begins` says that the innermost has just started."""
-        within[0].is_open = within[0].is_open or begins
+    def keep(self, within: tuple[Invocation, ...]) -> None:
+        """Know these invocations from now on."""
         for invocation in within:
-            self._by_id.setdefault(invocation.id, invocation)
-            if len(self._by_id) > INVOCATIONS:
-                del self._by_id[next(iter(self._by_id))]
+            known = self._by_id.get(invocation.id)
+            if known is None or known.has_ended:
+                self._by_id[invocation.id] = invocation
+                _bound(self._by_id)
+
+    def begin(self, invocation: Invocation, counters: str) -> None:
+        """Take note that an invocation starts, and whose counters it has."""
+        invocation.is_open = True
+        if counters == invocation.agent:
+            self._first[invocation.agent] = invocation.id
+            _bound(self._first)
+        else:
+            self._apart[invocation.id] = None
+            _bound(self._apart)
+
+    def end(self, invocation: Invocation) -> None:
+        """Take note that an invocation has ended."""
+        invocation.is_open, invocation.has_ended = False, True
+        self._apart.pop(invocation.id, None)
+        if self._first.get(invocation.agent) == invocation.id:
+            del self._first[invocation.agent]
 
     def due_s(self, last_s: float) -> Iterator[float]:
         """Yield when limits on time are reached if nothing happens after `last_s`.
@@ -99,7 +146,7 @@ class Invocations:
     def _of(self, step: Step, elapsed_s: float) -> Invocation:
         key = step.agent_id or step.agent
         known = self._by_id.get(key)
-        if known is not None:
+        if known is not None and not (known.has_ended and step.kind == "agent"):
             return known
         made_for = Invocation(step, key, self.depth_of(step), elapsed_s)
         if self._settings.scope == "agent":
@@ -107,6 +154,12 @@ class Invocations:
         options = self._settings.of_agent(step.agent)
         if options is not None and options.limits is not None:
             alone = self._settings._replace(limits=options.limits, rules={}, agents={})
-            limits = (made(alone, reach) for reach in REACHES)
-            made_for.whole = arranged({k: d for found in limits for k, d in found.items()})
+            limits = {**made(alone, "totals"), **made(alone, "run")}
+            made_for.calm = arranged(limits)
+            made_for.whole = arranged({**limits, **made(alone, "agent")})
         return made_for
+
+
+def _bound(store: dict[str, Any]) -> None:
+    if len(store) > INVOCATIONS:
+        del store[next(iter(store))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, islice
 
 import msgspec
 
@@ -15,6 +15,10 @@ from otel_loopguard.steps import SpanKey, Step, StepKind
 
 NAMED = 128
 """Open steps with a span or a call id kept per run; past that the oldest is forgotten."""
+
+WORDED = 8
+"""Open steps of either kind whose arguments are known by their words; of the others, what they
+differ in by nature is not found."""
 
 NAMELESS = 32
 """Open steps with neither kept per run; loops that start more at a time give them call ids."""
@@ -51,7 +55,15 @@ class OpenSteps:
     so that large ones do not pile up.
     """
 
-    __slots__ = ("_arguments", "_by_id", "_named", "_nameless", "_newest", "evicted")
+    __slots__ = (
+        "_arguments",
+        "_by_id",
+        "_named",
+        "_nameless",
+        "_newest",
+        "evicted",
+        "results_come",
+    )
 
     def __init__(self) -> None:
         self._named: dict[OpenStep, None] = {}
@@ -59,6 +71,8 @@ class OpenSteps:
         self._by_id: dict[SpanKey | str, OpenStep] = {}
         self._newest: OpenStep | None = None
         self._arguments: object = UNKNOWN
+        self.results_come = False
+        """Some tool call has come back."""
         self.evicted = 0
 
     def __len__(self) -> int:
@@ -69,6 +83,8 @@ class OpenSteps:
         self._newest, self._arguments = opened, arguments
         if opened.span is None and opened.call_id is None:
             self._nameless.append(opened)
+            if len(self._nameless) > WORDED:
+                _forget_words(self._nameless[-WORDED - 1])
             if len(self._nameless) > NAMELESS:
                 del self._nameless[0]
                 self.evicted += 1
@@ -77,6 +93,8 @@ class OpenSteps:
         for key in (opened.span, opened.call_id):
             if key is not None:
                 self._by_id[key] = opened
+        if len(self._named) > WORDED:
+            _forget_words(next(islice(reversed(self._named), WORDED, None)))
         if len(self._named) > NAMED:
             self.remove(next(iter(self._named)))
             self.evicted += 1
@@ -134,6 +152,13 @@ class OpenSteps:
         working = self._working()
         return working is not None and working.holds
 
+    @property
+    def is_working(self) -> bool:
+        """Whether a tool call is under way; where results never come, that cannot be told."""
+        return self.results_come and any(
+            opened.kind == "tool" for opened in chain(self._nameless, self._named)
+        )
+
     def hold(self) -> None:
         """Take note that another agent is at work."""
         working = self._working()
@@ -174,6 +199,11 @@ class OpenSteps:
     def _has_no_arguments(self, opened: OpenStep) -> bool:
         kept = self._arguments if opened is self._newest else UNKNOWN
         return opened.identity[1] is None and kept is UNKNOWN
+
+
+def _forget_words(opened: OpenStep) -> None:
+    call, given, _ = opened.identity
+    opened.identity = call, given, None
 
 
 def _may_complete(opened: OpenStep, step: Step) -> bool:

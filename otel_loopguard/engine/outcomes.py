@@ -9,6 +9,7 @@ import msgspec
 
 from otel_loopguard.canonical import UNKNOWN, canonical
 from otel_loopguard.detectors import Facts
+from otel_loopguard.endings import finished
 from otel_loopguard.engine.agent_rules import AgentRules
 from otel_loopguard.engine.memory import KEPT, Memory
 from otel_loopguard.engine.open_steps import OpenStep
@@ -19,13 +20,13 @@ from otel_loopguard.engine.readings import (
     state_after,
     turn_of,
 )
-from otel_loopguard.pricing import Pricing, input_tokens_of
-from otel_loopguard.settings import Settings, ToolOptions
+from otel_loopguard.pricing import Pricing, count_of, dollars_of, input_tokens_of
+from otel_loopguard.settings import Settings
 from otel_loopguard.steps import Step
 from otel_loopguard.values.answers import found_nothing
 from otel_loopguard.values.failures import error_in
 
-_NEVER = (None, None)
+_NEVER = (None, None, False)
 _SMALL = (1 << 60) - 1
 """Identities that are kept for long have no more bits: Python stores them in less space."""
 
@@ -41,8 +42,10 @@ class Outcomes:
         "_metered",
         "_pricing",
         "_usage",
+        "_work",
         "_world",
         "_worlds",
+        "failed_callbacks",
         "repeated",
         "unpriced",
     )
@@ -56,6 +59,10 @@ class Outcomes:
         self._world: int | None = None
         self._metered = False
         """Something has reported what it used."""
+        self.failed_callbacks = 0
+        """How often an application failed to say what state there is."""
+        self._work = 0
+        """How often a tool call of any agent has brought something new, hand-overs left out."""
         self.repeated = 0
         """Tool calls that brought nothing that their agent had not had before."""
         self.unpriced = 0
@@ -68,25 +75,38 @@ class Outcomes:
     def forget(self) -> None:
         """Forget all outcomes."""
         self._memory.forget()
-        self.repeated = 0
+        self.repeated = self._work = 0
 
-    def of_other(self, opened: OpenStep, step: Step, elapsed_s: float, silent_s: float) -> Facts:
+    def of(
+        self, opened: OpenStep, step: Step, elapsed_s: float, silent_s: float
+    ) -> tuple[Facts, bool | None]:
+        """Return what is known of a step that has come back, and whether it finishes the run.
+
+        An agent or a custom step does not say that.
+        """
+        if opened.kind == "tool":
+            facts, ends = self.of_tool(opened, step, elapsed_s)
+            return self._with_words(facts, opened, step, silent_s), ends
+        facts = self._of_other(opened, step, elapsed_s, silent_s)
+        return facts, finished(step) if opened.kind == "llm" else None
+
+    def _of_other(self, opened: OpenStep, step: Step, elapsed_s: float, silent_s: float) -> Facts:
         """Return what is known of a step that is no tool call, now that it has come back.
 
         What an agent reports as used is the sum of what is below it: it counts where nothing below
         reported any.
         """
         cost_usd = self._pricing.cost_of(step)
-        tokens = input_tokens_of(step, self._usage) or 0, step.output_tokens or 0
+        tokens = input_tokens_of(step, self._usage) or 0, count_of(step.output_tokens)
         if opened.kind == "agent":
             tokens, cost_usd = ((0, 0), None) if self._metered else (tokens, cost_usd)
         else:
             self.unpriced += cost_usd is None and opened.kind == "llm"
-            self._metered = self._metered or any(tokens) or cost_usd is not None
+        self._metered = self._metered or any(tokens) or cost_usd is not None
         return Facts(
             opened.kind,
             opened.name,
-            opened.agent,
+            opened.owner.key,
             elapsed_s,
             None,
             pending=False,
@@ -100,26 +120,21 @@ class Outcomes:
             spoken=opened.spoken,
         )
 
-    def with_words(self, facts: Facts, opened: OpenStep, step: Step, silent_s: float) -> Facts:
+    def _with_words(self, facts: Facts, opened: OpenStep, step: Step, silent_s: float) -> Facts:
         """Add what only some policies need to know of a tool call that has come back."""
         result = canonical(step.result)
         answered = None if result is UNKNOWN or len(result) > KEPT else result
         asked = opened.identity[2]
         return msgspec.structs.replace(facts, silent_s=silent_s, asked=asked, answered=answered)
 
-    def of_tool(
-        self,
-        opened: OpenStep,
-        step: Step,
-        options: ToolOptions | None,
-        elapsed_s: float,
-    ) -> Facts:
-        """Return what is known of a tool call, now that it has come back."""
+    def of_tool(self, opened: OpenStep, step: Step, elapsed_s: float) -> tuple[Facts, bool]:
+        """Return what is usually known of a tool call, and whether it ends the run."""
         memory, owner = self._memory, opened.owner
+        options = owner.options_of(opened.name) if owner.tools else None
         call, _, arguments = opened.identity
         if call is None and opened.rules.compares:
-            named = msgspec.structs.replace(step, agent=opened.agent, name=opened.name)
-            opened.identity = call, _, arguments = identify(named, options)
+            named = msgspec.structs.replace(step, name=opened.name)
+            opened.identity = call, _, arguments = identify(named, options, owner.key)
         result = canonical(step.result)
         error = step.error
         if error is None and result is not UNKNOWN:
@@ -127,12 +142,15 @@ class Outcomes:
         signature = outcome = answer = None
         near = familiar = nothing = short = False
         world = 0 if options is not None and options.writes else self._worlds
+        before, said, hands_over = owner.answers.get(opened.name, _NEVER)
+        if hands_over and self._work != owner.work:
+            world = hash((world, self._work - owner.work))  # what others did in between counts
         if error is not None:
             signature = signature_of(error)
             outcome = None if call is None else hash((call, "failed", signature, world)) & _SMALL
         elif call is not None and result is not UNKNOWN:
             value = hash(result)
-            answer = hash((opened.agent, opened.name, value))
+            answer = hash((owner.key, opened.name, value))
             short = len(result) <= SHORT
             nothing = short and found_nothing(result)
             call, outcome, near, familiar = memory.recall(
@@ -141,13 +159,13 @@ class Outcomes:
         seen_as = call if outcome is None else outcome
         since = None if seen_as is None else memory.since(seen_as, owner.news)
         novel = since is None and not opened.refused
-        before, said = owner.answers.get(opened.name, _NEVER)
         unchanged = answer is not None and answer == said
-        odd = short or near or familiar or unchanged or options is not None or step.input_tokens
+        used = step.input_tokens or step.output_tokens or step.cost_usd
+        odd = short or near or familiar or unchanged or used or options is not None
         facts = Facts(
             "tool",
             opened.name,
-            opened.agent,
+            owner.key,
             elapsed_s,
             call,
             outcome,
@@ -169,18 +187,20 @@ class Outcomes:
             near,
             familiar,
             error is not None and self._is_unknown(opened, arguments),
-            step.input_tokens or 0,
-            step.output_tokens or 0,
-            step.cost_usd or 0.0,
+            count_of(step.input_tokens) if used else 0,
+            count_of(step.output_tokens) if used else 0,
+            (dollars_of(step.cost_usd) or 0.0) if used else 0.0,
             None if options is None else options.rules,
         )
-        if options is not None and options.writes and not facts.failed:
+        if options is None or facts.failed:
+            return facts, False
+        if options.writes:
             self._change_world(options.writes, step, facts)
-        return facts
+        return facts, options.finish
 
     def keep(self, facts: Facts, owner: AgentRules) -> None:
         """Remember what a tool call brought."""
-        owner.count(facts)
+        self._work += owner.count(facts)
         seen_as = facts.call if facts.outcome is None else facts.outcome
         if seen_as is not None:
             self.repeated += not facts.novel
@@ -194,6 +214,10 @@ class Outcomes:
             self._worlds += facts.novel
             return
         world = state_after(writes, step)
+        if world is None:  # nobody knows: what is new may have changed it
+            self.failed_callbacks += 1
+            self._worlds += facts.novel
+            return
         self._worlds += world != self._world
         self._world = world
 

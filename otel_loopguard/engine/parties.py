@@ -21,7 +21,9 @@ class Party(NamedTuple):
     agent: str
 
 
-def parties(within: tuple[Invocation, ...], kind: StepKind, facts: Facts) -> Iterator[Party]:
+def parties(
+    within: tuple[Invocation, ...], kind: StepKind, facts: Facts, *, may_repeat: bool
+) -> Iterator[Party]:
     """Yield the limits of the invocations around a step, innermost first, each on its own clock."""
     for position, invocation in enumerate(within):
         elapsed_s = facts.elapsed_s - invocation.began_s
@@ -31,4 +33,5 @@ def parties(within: tuple[Invocation, ...], kind: StepKind, facts: Facts) -> Ite
         if invocation.own and position == 0:
             yield Party(invocation.own[kind], its_facts, invocation.agent)
         if invocation.whole:
-            yield Party(invocation.whole[kind], its_facts, invocation.agent)
+            limits = invocation.calm if may_repeat else invocation.whole
+            yield Party(limits[kind], its_facts, invocation.agent)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias, cast
+from collections.abc import Callable
+from typing import TypeAlias
 
 import msgspec
 
@@ -30,32 +30,28 @@ NOBODY: Identity = (None, None, None)
 """The identity of what is no call, or is not to be compared."""
 
 
-def identify(step: Step, options: ToolOptions | None) -> Identity:
-    """Return what tells this call from others."""
+def identify(step: Step, options: ToolOptions | None, who: str) -> Identity:
+    """Return what tells this call from others; `who` calls."""
     text = canonical(step.arguments)
     if text is UNKNOWN:
         return NOBODY
     given = counted = hash(text)
     if options is not None and options.ignore_arguments:
         ignored = options.ignore_arguments
-        text = b"{}" if ignored is True else _without(text, step.arguments, ignored or ())
+        text = b"{}" if ignored is True else _without(text, ignored or ())
         if text is UNKNOWN:
             return NOBODY
         counted = hash(text)
-    call = hash((step.agent, step.name, counted))
+    call = hash((who, step.name, counted))
     return call, given, text if len(text) <= KEPT else None
 
 
-def _without(text: bytes, arguments: object, ignored: tuple[str, ...]) -> bytes | Unknown:
-    content = arguments
-    if not isinstance(content, Mapping):
-        try:
-            content = msgspec.json.decode(text)
-        except (msgspec.DecodeError, RecursionError):
-            return text
-    if not isinstance(content, Mapping):
+def _without(text: bytes, ignored: tuple[str, ...]) -> bytes | Unknown:
+    """Return the canonical text of an object without some members; any other text as it is."""
+    try:
+        members = msgspec.json.decode(text, type=dict[str, object])
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return text
-    members = cast("Mapping[object, object]", content)
     return canonical({name: member for name, member in members.items() if name not in ignored})
 
 

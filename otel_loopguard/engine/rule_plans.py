@@ -28,6 +28,8 @@ class Plan(NamedTuple):
 
     early: Places
     """Asked before a step whose arguments are known."""
+    telling_early: Places
+    """Advance with a step of which nothing will ever be recorded."""
     early_blind: Places
     """Asked before a step whose arguments are not known yet."""
     early_seeing: Places
@@ -56,13 +58,17 @@ def traits_of(detectors: Iterable[Detector]) -> tuple[Trait, ...]:
 
 
 @lru_cache(_PLANS)
-def plan_of(traits: Sequence[Trait], kind: StepKind) -> Plan:
-    """Return the plan for steps of this kind."""
+def plan_of(traits: Sequence[Trait], kind: StepKind, rules: frozenset[str] | None = None) -> Plan:
+    """Return the plan for steps of this kind; only these rules speak, all if `rules` is `None`."""
     told = [(n, *trait) for n, trait in enumerate(traits) if kind in trait[0].kinds]
-    asked = [entry for entry in told if kind in entry[1].judges]
+    judging = [entry for entry in told if kind in entry[1].judges]
+    asked = [entry for entry in judging if rules is None or entry[1].rule in rules]
     early = [entry for entry in asked if entry[2] != "result" or entry[1].foresees]
     return Plan(
         early=_places(early),
+        telling_early=_places(
+            early if rules is None else [entry for entry in told if entry[2] != "result"]
+        ),
         early_blind=_places(entry for entry in early if entry[2] != "call"),
         early_seeing=_places(
             entry
@@ -100,6 +106,7 @@ class RuleSet:
         "moving",
         "moving_late",
         "started",
+        "telling_early",
         "timed",
     )
 
@@ -108,10 +115,14 @@ class RuleSet:
         """Whether calls are compared with each other: not those that may be repeated."""
         self.arrange(every, kind)
 
-    def arrange(self, every: Sequence[Detector], kind: StepKind) -> None:
-        """Take these detectors instead."""
-        plan = plan_of(traits_of(every), kind)
+    def arrange(
+        self, every: Sequence[Detector], kind: StepKind, asked: frozenset[str] | None = None
+    ) -> None:
+        """Take these detectors instead; only rules that are `asked` speak, all for `None`."""
+        plan = plan_of(traits_of(every), kind, asked)
         self.early = _picked(every, plan.early)
+        same = plan.telling_early == plan.early
+        self.telling_early = self.early if same else _picked(every, plan.telling_early)
         self.early_blind = _picked(every, plan.early_blind)
         self.early_seeing = _picked(every, plan.early_seeing)
         self.at_result = _picked(every, plan.at_result)

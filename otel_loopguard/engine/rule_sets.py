@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from otel_loopguard.detectors import APART
 from otel_loopguard.engine.agent_rules import AgentRules
+from otel_loopguard.engine.readings import NOBODY, Identity, identify
 from otel_loopguard.engine.rule_kits import Detectors, afresh, made
 from otel_loopguard.engine.rule_plans import RuleSet
 from otel_loopguard.settings import Settings, ToolOptions
@@ -44,22 +46,33 @@ class RuleSets:
         """What was kept last."""
 
     def of(self, agent: str) -> AgentRules:
-        """Return the rules of an agent, the run's own included."""
-        return self.agents.get(agent) or AgentRules(self._settings.for_agent(agent), self._of_run)
+        """Return the rules of an agent, or of one of its invocations, the run's own included."""
+        known = self.agents.get(agent)
+        if known is not None:
+            return known
+        name, _, _ = agent.partition(APART)
+        return AgentRules(agent, self._settings.for_agent(name), self._of_run)
 
-    def for_tool(self, owner: AgentRules, step: Step) -> tuple[RuleSet, ToolOptions | None]:
-        """Return the rules for a tool call, and what the policy says of the tool."""
+    def of_call(
+        self, step: Step, owner: AgentRules, rules: RuleSet
+    ) -> tuple[RuleSet, ToolOptions | None, Identity]:
+        """Return the rules for a tool call, what the policy says of the tool, and its identity.
+
+        `rules` are those of its agent, which hold unless the call may be repeated.
+        """
+        if not owner.tools and not step.approved:
+            return rules, None, identify(step, None, owner.key)
         options = owner.options_of(step.name)
         exempt = options is not None and options.exempt
         if exempt or step.approved or (options is not None and options.poll):
-            return owner.unjudged(self._of_run, exempt=exempt), options
-        return owner.of_kind("tool"), options
+            return owner.unjudged(self._of_run, exempt=exempt), options, NOBODY
+        return rules, options, identify(step, options, owner.key)
 
-    def keep(self, agent: str, rules: AgentRules) -> None:
-        """Make these the rules of the agent, and the agent the most recent."""
-        if self.agents.pop(agent, None) is None and len(self.agents) == AGENTS:
+    def keep(self, rules: AgentRules) -> None:
+        """Make these the rules of their agent, and the agent the most recent."""
+        if self.agents.pop(rules.key, None) is None and len(self.agents) == AGENTS:
             del self.agents[next(iter(self.agents))]
-        self.agents[agent] = self.newest = rules
+        self.agents[rules.key] = self.newest = rules
 
     def forget_results(self) -> None:
         """Begin all that advances with the results of tool calls afresh."""

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Callable
+from math import inf, nextafter
 
 import msgspec
 
-from otel_loopguard.decisions import Phase, RunReport, Stats, Violation
+from otel_loopguard.decisions import Phase, RunReport, Stats
 from otel_loopguard.detectors import COUNTED, Facts
-from otel_loopguard.endings import Status, finished
+from otel_loopguard.endings import Status
 from otel_loopguard.engine.agent_rules import AgentRules
-from otel_loopguard.engine.asking import Heard, hear, heard, tell_around, violations_of
+from otel_loopguard.engine.asking import Heard, hear, heard, heard_late, tell_around, violations_of
+from otel_loopguard.engine.deadlines import due_s
 from otel_loopguard.engine.invocations import Invocation, Invocations
 from otel_loopguard.engine.open_steps import OpenStep, OpenSteps
 from otel_loopguard.engine.outcomes import Outcomes
 from otel_loopguard.engine.parties import parties
-from otel_loopguard.engine.readings import NOBODY, identify
-from otel_loopguard.engine.reports import NOTHING, Found, Reports
+from otel_loopguard.engine.readings import NOBODY
+from otel_loopguard.engine.reports import NOTHING, Begun, Found, Reports
 from otel_loopguard.engine.rule_sets import Carried, RuleSets
 from otel_loopguard.engine.run_totals import RunTotals
 from otel_loopguard.engine.sight import Sight
 from otel_loopguard.pricing import Pricing
 from otel_loopguard.settings import Settings, ToolOptions
 from otel_loopguard.steps import Step
-
-Begun: TypeAlias = tuple[OpenStep, Facts, Violation | None, tuple[Violation, ...]]
-"""A step that may be about to happen, what is known of it, and what the rules say about it."""
 
 
 class RunState:
@@ -38,13 +36,13 @@ class RunState:
         "_invocations",
         "_looks_around",
         "_on_facts",
-        "_open",
         "_outcomes",
-        "_reports",
         "_rules",
         "_settings",
         "_sight",
-        "_spoken",
+        "open",
+        "reports",
+        "spoken",
         "totals",
     )
 
@@ -63,11 +61,12 @@ class RunState:
         self._invocations = Invocations(settings)
         self._looks_around = self._invocations.watched or settings.tells_more
         self._on_facts = on_facts
-        self._open = OpenSteps()
+        self.open = OpenSteps()
         self._outcomes = Outcomes(settings, pricing)
         self._sight = Sight()
-        self._spoken = False
-        self._reports = Reports()
+        self.spoken = False
+        """A person has said something since the last model call."""
+        self.reports = Reports()
         self._acted_last: AgentRules | None = None
         """The agent whose step was the last to come back."""
 
@@ -81,14 +80,12 @@ class RunState:
         forgiven: bool = False,
     ) -> Begun:
         """Ask the rules about a step before it happens. Changes nothing."""
-        kind, name, who = step.kind, step.name, step.agent
+        kind, name = step.kind, step.name
+        who = step.agent if step.agent_id is None else self._invocations.counters_of(step)
         owner = self._rules.agents.get(who) or self._rules.of(who)
         rules, options, identity = owner.by_kind.get(kind) or owner.of_kind(kind), None, NOBODY
         if kind == "tool":
-            if owner.tools or step.approved:
-                rules, options = self._rules.for_tool(owner, step)
-            if rules.compares:
-                identity = identify(step, options)
+            rules, options, identity = self._rules.of_call(step, owner, rules)
         call = identity[0]
         elapsed_s = now_s - self.totals.started_s + self._earlier_s
         # Where results are known, a call says nothing before its result is there.
@@ -122,7 +119,7 @@ class RunState:
         opened = OpenStep(
             kind,
             name,
-            who,
+            step.agent,
             step.span,
             step.call_id,
             number,
@@ -138,14 +135,20 @@ class RunState:
         for detector in rules.early_seeing if novel and call is not None else asked:
             finding = detector.check(facts)
             if finding is not None:
-                found.append((detector, finding, who))
+                found.append((detector, finding, step.agent))
         if within:
-            for limits, its_facts, its_agent in parties(within, kind, facts):
+            for limits, its_facts, its_agent in parties(
+                within, kind, facts, may_repeat=not rules.compares
+            ):
                 moment = limits.early_blind if call is None else limits.early
                 found += heard(moment, its_facts, its_agent)
-        if not found:
+        due = None if self.reports.due is None or self.spoken else self.reports.due_at(opened)
+        if not found and due is None:
             return opened, facts, None, ()
-        refusal, news = self._told(found, opened, phase, forgiven=forgiven)
+        ends = options is not None and options.finish and phase == "post" and step.error is None
+        spent = self.totals.spent_with_next
+        violations = violations_of(found, opened, phase, spent, forgiven=forgiven or ends)
+        refusal, news = self.reports.told(violations if due is None else [*violations, due])
         return opened, facts, refusal, news
 
     def _looked_around(
@@ -158,7 +161,7 @@ class RunState:
             ahead=ahead,
             silent_s=self._silent_s(now_s),
             depth=self._invocations.depth_of(step) if is_agent else 0,
-            spoken=self._spoken,
+            spoken=self.spoken,
             own=None if options is None else options.rules,
         )
         watched = is_agent or (self._invocations.watched and not exempt)
@@ -171,129 +174,123 @@ class RunState:
         owner, rules, within = opened.owner, opened.rules, opened.within
         self.totals.begin(opened, now_s)
         if owner is not self._rules.newest:
-            self._rules.keep(opened.agent, owner)
-            self._open.hold()
+            self._rules.keep(owner)
+            self.open.hold()
         if opened.kind == "llm":
             owner.begin_turn()
-            opened.spoken, self._spoken = self._spoken, False
+            opened.spoken, self.spoken = self.spoken, False
+            self.reports.due = None if opened.spoken else self.reports.due
         if refused:
             opened.refused = True
             facts = msgspec.structs.replace(facts, novel=False)
         known, at_once = facts.call is not None, not self._sight.records_come
         told = rules.started if known else rules.at_start
-        for detector in rules.early if at_once and not (facts.novel and known) else told:
+        for detector in rules.telling_early if at_once and not (facts.novel and known) else told:
             detector.commit(facts)
         if within:
-            self._invocations.keep(within, begins=opened.kind == "agent")
+            self._invocations.keep(within)
+            if opened.kind == "agent":
+                self._invocations.begin(within[0], owner.key)
             tell_around(opened, facts, at_once=at_once)
         if not self._sight.results_come:
             self._sight.do_without(opened, facts, self._outcomes)
-        self._open.add(opened, step.arguments)
+        self.open.add(opened, step.arguments)
         return opened
-
-    def find_open(self, step: Step) -> OpenStep | None:
-        """Return the open step that this one completes, if there is one."""
-        return self._open.find(step)
 
     def finish(self, opened: OpenStep, step: Step, now_s: float) -> Found:
         """Record what came out of an open step, and say what the rules make of it."""
         owner, totals = opened.owner, self.totals
         is_ordinary = opened.kind == "tool" and not self._looks_around
         silent_s = 0.0 if is_ordinary else self._silent_s(now_s)
-        self._open.remove(opened)
+        self.open.remove(opened)
         opened.span = opened.span or step.span
         elapsed_s = now_s - totals.started_s + self._earlier_s
         self._sight.records_come = True
-        if opened.kind == "tool":
-            if not self._sight.results_come:
-                self._sight.expect_results(self._rules, self._outcomes)
-            options = owner.options_of(opened.name) if owner.tools else None
-            facts = self._outcomes.of_tool(opened, step, options, elapsed_s)
-            if not is_ordinary:
-                facts = self._outcomes.with_words(facts, opened, step, silent_s)
-            ends = options is not None and options.finish and not facts.failed
-        else:
+        if opened.kind != "tool":
             owner.wake()
-            facts = self._outcomes.of_other(opened, step, elapsed_s, silent_s)
-            ends = finished(step) if opened.kind == "llm" else totals.is_complete
+        elif not self._sight.results_come:
+            self._sight.expect_results(self._rules, self._outcomes)
+            self.open.results_come = True
+        if is_ordinary:
+            facts, ends = self._outcomes.of_tool(opened, step, elapsed_s)
+        else:
+            facts, ends = self._outcomes.of(opened, step, elapsed_s, silent_s)
+        ends = (totals.is_complete if ends is None else ends) and not self.open.is_working
         if facts.failed:  # failures side by side are no repetition: say what had started by then
             facts = msgspec.structs.replace(facts, number=opened.number, started=totals.steps)
         if self._on_facts is not None:
             self._on_facts(facts)
         found = hear(opened, facts, acts_on=owner is self._acted_last)
-        if opened.kind != "tool":
-            owner.after(opened.kind, step, facts)
-        elif opened.rules.compares:
+        if opened.rules.compares and opened.kind == "tool":
             self._outcomes.keep(facts, owner)
+        elif opened.kind == "llm":
+            owner.after(step, facts)
+        elif opened.kind == "agent" and opened.within:
+            self._invocations.end(opened.within[0])
         self._acted_last = owner
         if owner is not self._rules.newest:
-            self._rules.keep(opened.agent, owner)
+            self._rules.keep(owner)
         totals.end(opened, step, facts, now_s, ends=ends)
-        return self._told(found, opened, "post", forgiven=ends) if found else NOTHING
+        return self._told_at_end(found, opened, ends=ends) if found else NOTHING
+
+    def _told_at_end(self, found: list[Heard], opened: OpenStep, *, ends: bool) -> Found:
+        """Say what was found of a step that has come back; a finished run is not failed."""
+        spent = self.totals.spent_in
+        if ends:
+            due = violations_of(found, opened, "post", spent, forgiven=False)
+            self.reports.put_off(due, acts=opened.owner.acts)
+        return self.reports.told(violations_of(found, opened, "post", spent, forgiven=ends))
 
     def _silent_s(self, now_s: float) -> float:
         """Return for how long nothing has happened in the run.
 
         A call of a sub-agent that is open alone may work by itself: that is no silence.
         """
-        return 0.0 if self._open.holds else self.totals.silent_s(now_s)
+        is_silent = not self._is_over and not self.open.holds
+        return now_s - self.totals.last_s if is_silent else 0.0
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether the last turn finished the run, and nothing is under way."""
+        return self.totals.is_complete and not self.open.is_working
 
     def tick(self, now_s: float) -> Found:
         """Say what it means that nothing has happened until now."""
-        opened = self._open.latest() or self.totals.latest
+        opened, found = self._late(now_s)
         if opened is None:
             return NOTHING
-        facts = Facts(
-            opened.kind,
-            opened.name,
-            opened.agent,
-            now_s - self.totals.started_s + self._earlier_s,
-            None,
-            silent_s=self._silent_s(now_s),
-        )
-        found = heard(opened.owner.of_kind(opened.kind).timed, facts, opened.agent)
-        for invocation in dict.fromkeys((*opened.within, *self._invocations.open_ones())):
-            for limits, its_facts, its_agent in parties((invocation,), opened.kind, facts):
-                found += heard(limits.timed, its_facts, its_agent)
-        return self._told(found, opened, "post", forgiven=self.totals.is_complete)
+        spent, over = self.totals.spent_in, self._is_over
+        return self.reports.told(violations_of(found, opened, "post", spent, forgiven=over))
 
     def due_s(self) -> float | None:
         """Return when a limit on time will be reached if nothing happens; `None` for never."""
-        limits, totals = self._settings.limits, self.totals
-        if totals.is_complete or totals.latest is None:
+        since_s = inf if self.open.holds else self.totals.last_s
+        first = due_s(self._settings, self.totals, self._invocations, self._earlier_s, since_s)
+        if first is None or self._is_over:
             return None
-        began_s = totals.started_s - self._earlier_s
-        silent_from_s = float("inf") if self._open.holds else totals.last_s
-        of_run = limits.max_duration_s is not None and self._settings.scope != "agent"
-        moments = (
-            began_s + (limits.max_duration_s or 0.0) if of_run else None,
-            None if limits.max_idle_s is None else silent_from_s + limits.max_idle_s,
-            *(began_s + due_s for due_s in self._invocations.due_s(silent_from_s - began_s)),
-        )
-        known = [moment for moment in moments if moment is not None and moment != float("inf")]
-        return min(known, default=None)
+        # A sum may be rounded down: the limit is reached at one of the next numbers then.
+        near = (first, nextafter(first, inf), nextafter(nextafter(first, inf), inf))
+        return next((moment for moment in near if self._late(moment)[1]), first)
+
+    def _late(self, now_s: float) -> tuple[OpenStep | None, list[Heard]]:
+        """Return the step that is open, or the last one, and what is late."""
+        opened = self.open.latest() or self.totals.latest
+        if opened is None:
+            return None, []
+        elapsed_s = now_s - self.totals.started_s + self._earlier_s
+        facts = Facts(opened.kind, opened.name, opened.agent, elapsed_s, None)
+        silent = msgspec.structs.replace(facts, silent_s=self._silent_s(now_s))
+        return opened, heard_late(opened, silent, self._invocations)
 
     def carried(self) -> Carried:
         """Return what the run, and those before it, have used up."""
         spent_s = self.totals.last_s - self.totals.started_s + self._earlier_s
         return Carried(self._rules.totals, spent_s)
 
-    def person_spoke(self) -> None:
-        """Take note that a person said something: the next model call answers it."""
-        self._spoken = True
-
-    def note(self, news: Iterable[Violation]) -> None:
-        """Keep what is reported, so that it is not reported again."""
-        self._reports.note(news)
-
     def stats(self, now_s: float, failed_callbacks: int) -> Stats:
         """Return the counts so far."""
-        return self.totals.stats(now_s, self._open, self._outcomes, failed_callbacks)
+        return self.totals.stats(now_s, self.open, self._outcomes, failed_callbacks)
 
     def report(self, now_s: float, status: Status | None) -> RunReport:
         """Return what became of the run; `status` overrides how its last step ended it."""
-        return self.totals.report(now_s, status, self._reports.all(), self._open.call_ids())
-
-    def _told(self, found: list[Heard], opened: OpenStep, phase: Phase, *, forgiven: bool) -> Found:
-        spent = self.totals.spent_with_next if phase == "pre" else self.totals.spent_in
-        return self._reports.told(violations_of(found, opened, phase, spent, forgiven=forgiven))
+        return self.totals.report(now_s, status, self.reports.all(), self.open.call_ids())

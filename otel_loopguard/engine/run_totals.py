@@ -33,6 +33,7 @@ class RunTotals:
         "_last_turn",
         "_model_calls",
         "_output_tokens",
+        "_owners",
         "_results",
         "_spends",
         "_status",
@@ -61,10 +62,12 @@ class RunTotals:
         self._last_tool = ""
         self._trace: list[str | tuple[str, str]] = []
         """The last steps; of tool calls, which are most of them, the name alone."""
-        self._tokens_at: array[int] = array("q", bytes(8 * SPENT))
+        self._tokens_at: array[float] = array("d", bytes(8 * SPENT))
         self._cost_at: array[float] = array("d", bytes(8 * SPENT))
         """What had been spent when each of the last model and tool calls came back."""
         self._are_tools = bytearray(SPENT)
+        self._owners: array[int] = array("q", bytes(8 * SPENT))
+        """Whose they were."""
         self._results = 0
         self._spends = False
 
@@ -73,29 +76,27 @@ class RunTotals:
         """Whether the last turn finished the run."""
         return self._status == "complete"
 
-    def silent_s(self, now_s: float) -> float:
-        """Return for how long nothing has happened in a run that is not finished."""
-        return 0.0 if self._status == "complete" else now_s - self.last_s
-
-    def spent_in(self, kind: StepKind, steps: int) -> tuple[int, float]:
+    def spent_in(self, kind: StepKind, steps: int, owner: str | None) -> tuple[int, float]:
         """Return the tokens and dollars that the run has spent in its last model or tool calls.
 
-        That is since the one before them came back; of a loop of more than `SPENT` calls, what
-        the last of them took.
+        That is since the one before them came back, counting those of one agent, or all for `None`;
+        of a loop of more than `SPENT` calls, what the last of them took.
         """
+        whose = None if owner is None else hash(owner)
         tokens, cost_usd = self._input_tokens + self._output_tokens, self._cost_usd
         left = steps
         for back in range(1, min(self._results, SPENT) + 1):
             place = (self._results - back) % SPENT
-            if self._are_tools[place] == (kind == "tool"):
+            own = whose is None or self._owners[place] == whose
+            if own and self._are_tools[place] == (kind == "tool"):
                 left -= 1
             if left < 0 or back == SPENT:
-                return tokens - self._tokens_at[place], cost_usd - self._cost_at[place]
+                return tokens - int(self._tokens_at[place]), cost_usd - self._cost_at[place]
         return tokens, cost_usd
 
-    def spent_with_next(self, kind: StepKind, steps: int) -> tuple[int, float]:
+    def spent_with_next(self, kind: StepKind, steps: int, owner: str | None) -> tuple[int, float]:
         """Return what `spent_in` does, where the last of the steps has not come back."""
-        return self.spent_in(kind, steps - 1)
+        return self.spent_in(kind, steps - 1, owner)
 
     def begin(self, opened: OpenStep, now_s: float) -> None:
         """Count a step that happens; its number is how many there have been with it."""
@@ -146,6 +147,7 @@ class RunTotals:
             self._tokens_at[place] = self._input_tokens + self._output_tokens
             self._cost_at[place] = self._cost_usd
             self._are_tools[place] = kind == "tool"
+            self._owners[place] = hash(facts.agent)
             self._results += 1
 
     def stats(
@@ -168,7 +170,7 @@ class RunTotals:
             cost_usd=self._cost_usd,
             open_steps=len(open_steps),
             evicted_steps=open_steps.evicted,
-            failed_callbacks=failed_callbacks,
+            failed_callbacks=failed_callbacks + outcomes.failed_callbacks,
             calls_without_cost=outcomes.unpriced,
         )
 

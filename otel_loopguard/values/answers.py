@@ -169,10 +169,13 @@ def nearly_equal(one: bytes, other: bytes, masking: Masking = _MASKING) -> bool:
     masked, its_masked = masking.masked_arguments(one), masking.masked_arguments(other)
     if masked == its_masked:
         return True
-    read = content, its_content = _decoded(masked), _decoded(its_masked)
-    if isinstance(content, dict) and isinstance(its_content, dict):
-        return _same_request(cast("_Members", content), cast("_Members", its_content))
-    return read[0] is not None and _same(*read)
+    content, its_content = _decoded(masked), _decoded(its_masked)
+    try:
+        if isinstance(content, dict) and isinstance(its_content, dict):
+            return _same_request(cast("_Members", content), cast("_Members", its_content))
+        return content is not None and _same(cast("object", content), its_content)
+    except RecursionError:  # nothing that people ask for is so deep
+        return False
 
 
 def _same_request(one: _Members, other: _Members) -> bool:

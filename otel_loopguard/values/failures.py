@@ -196,19 +196,27 @@ def _reported(text: bytes) -> str | None:
     return told if told.strip().lower() not in _NONE else None
 
 
-def _texts(content: object) -> str:
+def _written(members: _Members) -> str:
+    try:
+        return msgspec.json.encode(members).decode()
+    except RecursionError:
+        return ""
+
+
+def _texts(content: object, layers: int = 4) -> str:
     """Return the words of a message, of the parts of one, or of an object with a message."""
     if isinstance(content, str):
         return content
-    if isinstance(content, list):
-        return "\n".join(filter(None, map(_texts, cast("list[object]", content))))
-    if not isinstance(content, dict):
+    if isinstance(content, list) and layers:
+        parts = cast("list[object]", content)
+        return "\n".join(filter(None, (_texts(part, layers - 1) for part in parts)))
+    if not isinstance(content, dict) or not layers:
         return ""
     members = cast("_Members", content)
     if "text" in members:
-        return _texts(members["text"])
+        return _texts(members["text"], layers - 1)
     kind = members.get("code", members.get("type", members.get("name", "")))
-    message = _texts(members.get("message", ""))
+    message = _texts(members.get("message", ""), layers - 1)
     if not message:
-        return msgspec.json.encode(members).decode() if members else ""
+        return _written(members) if members else ""
     return f"{kind}: {message}" if kind else message

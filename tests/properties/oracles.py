@@ -12,7 +12,7 @@ from math import ceil
 from typing import Literal, NamedTuple, TypeAlias
 
 from otel_loopguard.canonical import UNKNOWN
-from otel_loopguard.detectors import DETECTORS, Limits, Thresholds, _base
+from otel_loopguard.detectors import DETECTORS, RULES, Limits, Thresholds, _base
 from otel_loopguard.endings import ending_of, finished
 from otel_loopguard.engine import agent_rules, memory, rule_sets, sight
 from otel_loopguard.policy import Policy
@@ -372,12 +372,12 @@ class Log:
         self, limits: Limits, rules: Mapping[str, Thresholds], step: Done
     ) -> Iterator[Found]:
         own = _own(self.ended, step)
-        counts = step.kind == "llm" or (step.kind == "tool" and not step.approved)
-        if counts and step.failed:
-            counted = [past for past in own if past.kind in ("llm", "tool") and not past.approved]
+        if step.kind in ("llm", "tool") and step.failed:
+            counted = [past for past in own if past.kind in ("llm", "tool")]
             failed = failures(counted, step)
             yield from over("consecutive_errors", failed, limits.max_consecutive_errors)
-            yield from self._of_errors(rules.get("repeated_error", Thresholds()), step)
+            if not step.approved:
+                yield from self._of_errors(rules.get("repeated_error", Thresholds()), step)
         if step.kind == "llm":
             tokens = step.turn.input_tokens or 0
             yield from over("context_budget", tokens, limits.max_context_tokens)
@@ -388,7 +388,7 @@ class Log:
             yield from judged("truncated_turns", cut_turns(own, step), rules)
 
     def _of_errors(self, thresholds: Thresholds, step: Done) -> Iterator[Found]:
-        before = [past for past in self.results if not past.approved]
+        before = self.results
         row = row_of_errors(before, step, of_run=False)
         of_run = row_of_errors(before, step, of_run=True) if step.kind == "tool" else row
         count, alike = max(responses(row), responses(of_run)), equal_failures(row)
@@ -399,7 +399,8 @@ class Log:
         yield from found
 
     def _of_names(self, limits: Limits, step: Done) -> Iterator[Found]:
-        equal = in_a_row([past.name for past in (*_own_calls(self.started, step), step)])
+        own = [past for past in _own(self.started, step) if past.kind == "tool"]
+        equal = in_a_row([past.name for past in (*own, step)])
         if not limits.compare_arguments:
             yield from over("repeated_call_limit", equal, limits.max_repeated_calls)
         yield from over("same_tool", equal, limits.max_same_tool_calls)
@@ -475,6 +476,8 @@ class Play:
         self._waiting: list[Done] = []
         self._reported: set[tuple[str, str]] = set()
         self._held: str | None = None
+        self._due: Found | None = None
+        """What would have stopped the run, had its last turn not finished it."""
         self._records_come = self._has_concluded = self._is_complete = False
 
     def start(self, timed: Timed, now_s: int, *, commits: bool) -> tuple[Said, Done | None]:
@@ -487,6 +490,7 @@ class Play:
         batch = log.batch_of(step, life)
         done = Done(step.kind, step.name, step.agent, life, approved, now_s, batch, call)
         found = log.found(self._policy, done, at_end=False, late=False)
+        found += [self._due] if self._due is not None and step.kind != "agent" else []
         refused_by = self._refused_by(found)
         news = self._news(found)
         if refused_by is not None and not commits:
@@ -495,7 +499,7 @@ class Play:
         log.started.append(done)
         self._is_complete = self._is_complete and step.kind in ("agent", "custom")
         log.events += [(step.agent, life, "turn")] if step.kind == "llm" else []
-        if repeatable and (call is not None or not self._records_come):
+        if step.kind == "tool" and (call is not None or not self._records_come):
             log.calls.append(done)
         if repeatable and not self._records_come:
             self._conclude(done)
@@ -523,13 +527,20 @@ class Play:
         ended = ended._replace(novel=step.kind == "tool" and log.is_novel(ended))
         found = log.found(self._policy, ended, at_end=True, late=late)
         if finished(step) if step.kind == "llm" else self._is_complete and step.kind != "tool":
+            stops = [(rule, action, count) for rule, action, count in found if action == "abort"]
+            acts = any(
+                past.kind == "tool" and not past.approved and past.life == ended.life
+                for past in log.results
+            )
+            self._due = next((e for e in stops if acts or e[0] not in RULES), self._due)
             found = [(rule, "warn", count) for rule, _, count in found]
         if step.kind == "llm":
             self._is_complete = ending_of(step) == "complete"
         log.results.append(ended)
         log.ended.append(ended)
-        if step.kind == "tool" and not step.approved:
+        if step.kind == "tool":
             log.calls += [ended] if late else []
+        if step.kind == "tool" and not step.approved:
             log.events.append((ended.agent, ended.life, "call"))
         elif ended.is_turn and (finished(step) or step.tool_calls == ()):
             log.events.append((ended.agent, ended.life, "asks for nothing"))
@@ -541,7 +552,9 @@ class Play:
 
     def _news(self, found: list[Found]) -> tuple[Found, ...]:
         told = self._reported  # a warning after an abort of the same rule is no news
-        news = tuple(e for e in found if e[:2] not in told and (e[0], "abort") not in told)
+        fresh = [e for e in found if e[:2] not in told and (e[0], "abort") not in told]
+        first = {entry[:2]: next(e for e in fresh if e[:2] == entry[:2]) for entry in fresh}
+        news = tuple(first.values())
         self._reported.update(entry[:2] for entry in news if self._reports_once)
         return news
 

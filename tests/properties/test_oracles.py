@@ -13,7 +13,7 @@ from otel_loopguard.canonical import UNKNOWN
 from otel_loopguard.decisions import Decision, Violation
 from otel_loopguard.detectors import _base
 from otel_loopguard.engine import memory, rule_sets, sight
-from otel_loopguard.engine.run_state import RunState
+from otel_loopguard.engine.reports import Reports
 from otel_loopguard.guard import LoopGuard
 from otel_loopguard.policy import Policy
 from tests.properties import strategies
@@ -64,8 +64,22 @@ def every_count(rules: Iterable[str]) -> Policy:
 
 
 BY_AGENT = [r for r in strategies.DEFINED if r not in ("repeated_error", "repeated_output")]
-"""The rules whose definitions tell what they do at a shorter horizon."""
+"""The rules whose definitions tell what they do where agents and counts are forgotten early."""
+BY_NOVELTY = ["cyclic_calls", "no_novelty", "revisited_results"]
+"""Those that tell what they do where outcomes are."""
 
+HORIZONS: dict[str, list[tuple[object, str, int]]] = {
+    "as it is": [],
+    "few agents and counts": [
+        (rule_sets, "AGENTS", 2),
+        (_base, "REMEMBERED", 2),
+        (sight, "WAITING", 2),
+    ],
+    "few outcomes": [
+        (memory, "SEEN", LONGEST_CYCLE + 1),  # what is new is in no cycle
+        (memory, "_COMPACTED", 2),
+    ],
+}
 
 EVERY_ROW = Policy.none().with_limits(
     max_consecutive_errors=1,
@@ -79,7 +93,7 @@ EVERY_ROW = Policy.none().with_limits(
 """The policy whose limits tell what they count from the second on, each time."""
 
 
-def report_nothing(_: RunState, __: Iterable[Violation]) -> None:
+def report_nothing(_: Reports, __: Iterable[Violation]) -> None:
     """Let each violation be news each time."""
 
 
@@ -87,7 +101,8 @@ def report_nothing(_: RunState, __: Iterable[Violation]) -> None:
     ("policy", "horizon"),
     [
         pytest.param(every_count(strategies.DEFINED), "as it is", id="rules"),
-        pytest.param(every_count(BY_AGENT), "short", id="rules with a short memory"),
+        pytest.param(every_count(BY_AGENT), "few agents and counts", id="rules that forget counts"),
+        pytest.param(every_count(BY_NOVELTY), "few outcomes", id="rules that forget outcomes"),
         pytest.param(EVERY_ROW, "as it is", id="limits"),
     ],
 )
@@ -97,13 +112,9 @@ def test_every_count_of_a_rule_is_what_its_definition_says(
     policy: Policy, horizon: str, word: list[Timed], recording: Recording
 ):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RunState, "note", report_nothing)
-        if horizon == "short":
-            patch.setattr(memory, "SEEN", LONGEST_CYCLE + 1)  # what is new is in no cycle
-            patch.setattr(memory, "_COMPACTED", 2)
-            patch.setattr(sight, "WAITING", 2)
-            patch.setattr(rule_sets, "AGENTS", 2)
-            patch.setattr(_base, "REMEMBERED", 2)
+        patch.setattr(Reports, "note", report_nothing)
+        for module, name, value in HORIZONS[horizon]:
+            patch.setattr(module, name, value)
         assert list(engine(word, policy, recording, commits=True)) == list(
             said_of(word, policy, recording, commits=True, reports_once=False)
         )

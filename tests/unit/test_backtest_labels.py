@@ -85,3 +85,29 @@ def test_a_file_that_is_no_json_or_not_there(tmp_path: Path):
     path.write_text("a = loop")
     with pytest.raises(LabelError, match=r"labels\.json: expected JSON, got 'a = loop': "):
         read_labels(str(path))
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ({"a": {"lable": "loop"}}, ["run 'a': there is no field 'lable'; did you mean 'label'?"]),
+        (
+            [{"run_id": 7, "label": "no", "sucess": True}],
+            ["run '7': there is no field 'sucess'; did you mean 'success'?"],
+        ),
+        (
+            {"a": {"kind": 1}},
+            ["run 'a': there is no field 'kind'; expected run_id, label, success"],
+        ),
+        ([{"run_id": "a", "label": "no", "kind": "cycle", "why": "read"}], []),
+        ({"note": "x", "labels": [{"run_id": "a", "success": False, "who": 1}]}, []),
+        ({"a": {}, "b": None}, []),
+    ],
+)
+def test_fields_that_are_not_known_are_named_unless_they_are_notes(
+    tmp_path: Path, data: object, expected: list[str]
+):
+    path = written(tmp_path, data)
+    heard: list[str] = []
+    read_labels(path, on_unclear=heard.append)
+    assert heard == [f"{path}: {why}" for why in expected]

@@ -184,7 +184,7 @@ TABLE: list[tuple[str, Policy, str, Found]] = [
     ("unknown arguments equal nothing", row_3, "a(?) a(?) a(?) a(?) a(?)", []),
     ("arguments known at the end", row_3, "a a a <a(?) >a", stop(ROW, 4, 4, "post")),
     ("in the order of getting known", row_3, "a a <b(?) a >b a a a a", stop(ROW, 8, 4)),
-    ("approved calls are passed over", row_3, "a a +b a +a a", stop(ROW, 6, 4)),
+    ("approved calls end the row", row_3, "a a +b a a a a", stop(ROW, 7, 4)),
     ("each agent has a row of its own", row_3, "x/a y/a x/a y/a x/a y/a", []),
     ("others do not break it", row_3, "x/a y/b x/a y/b x/a y/c x/a", stop(ROW, 7, 4)),
     ("names alone", names_2, "a(1) a(2) b a(3) a(?) a(4)", stop(ROW, 6, 3)),
@@ -194,7 +194,7 @@ TABLE: list[tuple[str, Policy, str, Found]] = [
     ("a tool, turns between", same_3, "a(1) * a(2) * . a(3) * a(4)", stop(SAME, 8, 4)),
     ("another tool breaks", same_3, "aaabaaa", []),
     ("a tool, for each agent", same_3, "x/a y/a x/a y/a x/a y/a", []),
-    ("a tool, approved calls between", same_3, "a a +b a a", stop(SAME, 5, 4)),
+    ("a tool, approved calls between", same_3, "a a +b a a a a", stop(SAME, 7, 4)),
     # loop_pattern_window: two full periods fill it, and part of another.
     ("window 6, period 2", window_6, "ababab", stop(PATTERN, 6, 6)),
     ("window 6, one call short", window_6, "ababa", []),
@@ -215,7 +215,7 @@ TABLE: list[tuple[str, Policy, str, Found]] = [
     ("a pattern, known at the end", window_4, "a b a <b(?) >b", stop(PATTERN, 4, 4, "post")),
     ("a pattern of one agent", window_4, "x/a y/c x/b y/d x/a x/b", stop(PATTERN, 6, 4)),
     ("no pattern of two agents", window_4, "x/a y/b x/a y/b", []),
-    ("a pattern, approved calls", window_4, "a +a b +b a b", stop(PATTERN, 6, 4)),
+    ("a pattern, approved calls", window_4, "a b +b a b a b", stop(PATTERN, 7, 4)),
 ]
 
 

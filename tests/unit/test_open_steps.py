@@ -33,7 +33,7 @@ def opened(*steps: Step) -> tuple[OpenSteps, list[OpenStep]]:
                 span=step.span,
                 call_id=step.call_id,
                 number=number,
-                identity=identify(step, None) if step.kind == "tool" else NOBODY,
+                identity=identify(step, None, step.agent) if step.kind == "tool" else NOBODY,
                 batch=None,
                 owner=owner,
                 rules=owner.of_kind(step.kind),

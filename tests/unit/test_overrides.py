@@ -168,11 +168,12 @@ class TestWrites:
 
         assert asked == [step]
 
-    def test_one_that_raises_changes_nothing(self):
+    def test_one_that_raises_counts_as_a_change_by_what_is_new(self):
         def broken(step: Step) -> object:
             raise RuntimeError(step)
 
-        assert self.shown(broken, same=False)
+        assert not self.shown(broken, same=False)
+        assert self.shown(broken, same=True)
 
 
 IGNORED: dict[str, tuple[object, Make]] = {
@@ -481,3 +482,29 @@ class TestPersons:
         guard.person_spoke()
 
         assert guard.stats().steps == 0
+
+
+class TestPatterns:
+    """Tools may be named by patterns."""
+
+    @pytest.mark.parametrize(
+        ("tools", "is_polled"),
+        [
+            pytest.param({"get_*": {"poll": True}}, True, id="a pattern"),
+            pytest.param({"get_?": {"poll": True}}, False, id="a pattern that does not match"),
+            pytest.param({"get_*": {"poll": True}, "get_job": {}}, False, id="a name comes first"),
+            pytest.param({"*": {"poll": True}, "get_*": {}}, False, id="a star comes last"),
+            pytest.param(
+                {"*_job": {"poll": True}, "get_*": {}}, True, id="the first pattern counts"
+            ),
+            pytest.param({"*": {"poll": True}}, True, id="a star"),
+        ],
+    )
+    def test_which_entry_counts(self, tools: dict[str, Any], is_polled: bool):  # noqa: FBT001
+        guard = LoopGuard(Policy(tools=tools))
+        assert (found(guard, [tool("get_job", result="running")] * 9) == []) is is_polled
+
+    def test_an_agent_s_own_patterns_come_first(self):
+        own = {"agents": {"x": {"tools": {"*_job": {"poll": True}}}}}
+        guard = LoopGuard(Policy.from_mapping({"tools": {"get_*": {}}, **own}))
+        assert found(guard, [tool("get_job", result="running", agent="x")] * 9) == []

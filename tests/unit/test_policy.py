@@ -13,19 +13,21 @@ from typing import Any, get_type_hints
 import pytest
 
 from otel_loopguard.detectors import DEFAULT_RULES, DETECTORS, Limits, Thresholds
+from otel_loopguard.guard import LoopGuard
 from otel_loopguard.options.kinds import mode_of
 from otel_loopguard.options.limits import LIMIT_OF_RULE
 from otel_loopguard.options.rules import RULES
+from otel_loopguard.options.tables import SECTIONS
 from otel_loopguard.policy import LimitOptions, Policy, PolicyError
 from otel_loopguard.settings import Settings
 
-NUMBER = "expected a whole number of at least 1 (0 or None switches it off)"
-SECONDS = "expected a number of seconds above 0 (0 or None switches it off)"
-DOLLARS = "expected US dollars above 0 (0 or None switches it off)"
-RATE = "expected a whole number from 1 to 10000 (0 or nothing switches it off)"
-WINDOW = "expected a whole number from 2 to 256 (0 or nothing switches it off)"
+NUMBER = "expected a whole number of at least 1 (0 switches it off)"
+SECONDS = "expected a number of seconds above 0 (0 switches it off)"
+DOLLARS = "expected US dollars above 0 (0 switches it off)"
+RATE = "expected a whole number from 1 to 10000 (0 switches it off)"
+WINDOW = "expected a whole number from 2 to 256 (0 switches it off)"
 LARGEST = "a whole number of at most 9223372036854775807"
-SCORE = "expected a score above 0 (0 or None switches it off)"
+SCORE = "expected a score above 0 (0 switches it off)"
 WEIGHT = "expected a number from -100 to 100"
 SCOPE = "expected 'run', 'agent' or 'conversation'"
 SWITCH = "expected true or false"
@@ -337,6 +339,13 @@ class TestErrors:
             ({"max_calls_per_tool": {"a": True}}, f"max_calls_per_tool.a: {NUMBER}, got True"),
             ({"max_calls_per_tool": {1: 1}}, "max_calls_per_tool: expected names as keys, got 1"),
             ({"max_step": 3}, "max_step: there is no such option here; did you mean 'max_steps'?"),
+            (
+                {"repeated_result": True},
+                (
+                    "repeated_result: there is no such option here; "
+                    "that is a rule: set rules.repeated_result"
+                ),
+            ),
         ],
     )
     def test_limits(self, limits: dict[str, Any], message: str):
@@ -349,6 +358,27 @@ class TestErrors:
             with pytest.raises(PolicyError) as caught:
                 make()
             assert str(caught.value) == path + message
+
+    @pytest.mark.parametrize("part", sorted({*SECTIONS} - {"limits"}))
+    def test_where_limits_alone_are_taken(self, part: str):
+        given: Any = {part: None}
+        for make in (LoopGuard, Policy().with_limits):
+            with pytest.raises(PolicyError) as caught:
+                make(**given)
+            assert str(caught.value) == (
+                f"{part}: there is no such option here; LoopGuard and with_limits take limits "
+                f"alone; write LoopGuard(Policy({part}=...))"
+            )
+
+    def test_limits_are_arguments_of_their_own(self):
+        given: Any = {"limits": {"max_steps": 100}}
+        for make in (LoopGuard, Policy, Policy().with_limits):
+            with pytest.raises(PolicyError) as caught:
+                make(**given)
+            assert str(caught.value) == (
+                "limits: there is no such option here; "
+                "each limit is an argument of its own: max_steps=100"
+            )
 
     @pytest.mark.parametrize(
         ("mapping", "message"),
@@ -393,6 +423,20 @@ class TestErrors:
                 (
                     "rules.token_budget: there is no such option here; "
                     "that rule is a limit: set limits.max_total_tokens"
+                ),
+            ),
+            (
+                {"rules": {"max_steps": 100}},
+                (
+                    "rules.max_steps: there is no such option here; "
+                    "that is a limit: set limits.max_steps"
+                ),
+            ),
+            (
+                {"agents": {"a": {"rules": {"max_steps": 100}}}},
+                (
+                    'agents."a".rules.max_steps: there is no such option here; '
+                    "that is a limit: set limits.max_steps"
                 ),
             ),
             (
@@ -456,8 +500,13 @@ class TestErrors:
 
         with pytest.raises(PolicyError) as caught:
             Policy.from_toml("[limits]\nmax_steps = = 3")
-        assert str(caught.value).startswith("loopguard.toml: expected a TOML file, but ")
+        assert str(caught.value).startswith("expected TOML, but ")
         assert "line 2" in str(caught.value)
+
+        with pytest.raises(PolicyError, match=r"^agents\.toml: expected a TOML file, but "):
+            Policy.from_toml("[limits]\nmax_steps = = 3", source="agents.toml")
+        with pytest.raises(PolicyError, match=r"^limits\.max_steps: expected a whole number"):
+            Policy.from_toml("[limits]\nmax_steps = -1")
 
     def test_they_are_value_errors_without_a_trail(self):
         with pytest.raises(ValueError, match="TOML") as caught:

@@ -206,6 +206,7 @@ def test_what_is_in_force_for_an_agent_is_in_force(said: dict[str, Any]):
     policy = Policy.from_mapping(said)
 
     for name in ("someone", *policy.settings.agents):
-        settings = policy.settings.for_agent(name)
-        made = {kind.rule for kind in DETECTORS if kind.of(settings) is not None}
+        own = policy.settings.for_agent(name)
+        of_each = {kind: own if kind.reach == "agent" else policy.settings for kind in DETECTORS}
+        made = {kind.rule for kind, settings in of_each.items() if kind.of(settings) is not None}
         assert made <= set(policy.rule_ids)

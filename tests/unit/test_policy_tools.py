@@ -15,7 +15,7 @@ from otel_loopguard.steps import Step
 SWITCH = "expected true or false"
 TABLE = "expected a table of names and values"
 ARGUMENTS = "expected true, false or a list of names of arguments"
-NUMBER = "expected a whole number of at least 1 (0 or None switches it off)"
+NUMBER = "expected a whole number of at least 1 (0 switches it off)"
 NOT_HERE = "there is no such option here"
 OFF = Thresholds()
 
@@ -275,6 +275,16 @@ NEAR_AND_BAD: list[tuple[str, Mapping[str, Any], str]] = [
             "t.error_patterns[1]: expected a regular expression "
             "(missing ), unterminated subpattern at position 0), got '(a'"
         ),
+    ),
+    (
+        "tools",
+        {"t": {"error_patterns": [""]}},
+        "t.error_patterns[0]: expected a regular expression that is not empty, got ''",
+    ),
+    (
+        "tools",
+        {"t": {"rules": {"max_steps": 5}}},
+        f"t.rules.max_steps: {NOT_HERE}; a tool has no limits but limits.max_calls_per_tool",
     ),
     (
         "tools",

@@ -247,3 +247,48 @@ def test_time_is_that_of_the_file():
     assert found(late) == [("time_budget", "abort", 11, "pre")]
     assert found(waiting) == [("time_budget", "abort", 1, "post")]
     assert found(hanging) == [("time_budget", "abort", 2, "post")]
+
+
+IDLE = Policy.from_mapping({"limits": {"max_idle_s": 5}}, base=Policy.none())
+LONG = Policy.from_mapping({"limits": {"max_duration_s": 30}}, base=Policy.none())
+
+
+class TestTimeAfterTheLastStep:
+    @pytest.mark.parametrize(
+        "last",
+        [
+            pytest.param(tool(ended=False, advance_s=50), id="time after it"),
+            pytest.param(tool(ended=False, dt_s=50), id="its own time"),
+            pytest.param(tool(advance_s=50), id="after one that ended"),
+            pytest.param({"type": "user", "advance_s": 50}, id="after a person spoke"),
+        ],
+    )
+    @pytest.mark.parametrize(("policy", "rule"), [(IDLE, "idle_run"), (LONG, "time_budget")])
+    def test_limits_on_time_are_asked_to_the_end(
+        self, last: dict[str, Any], policy: Policy, rule: str
+    ):
+        run = replayed(tool(), last, given=policy)
+        assert found(run) == [(rule, "abort", 2 - (last["type"] == "user"), "post")]
+        assert (run.tripped, run.saved.steps) == (True, 0)
+
+    def test_less_time_than_the_limit_is_no_strike(self):
+        assert found(replayed(tool(), tool(ended=False, advance_s=4), given=IDLE)) == []
+
+    def test_a_run_that_its_last_turn_finished_is_over(self):
+        over = turn(finish_reason="stop", tool_calls=[], advance_s=50)
+        run = replayed(tool(), over, given=IDLE)
+        assert (run.status, found(run)) == ("complete", [])
+
+    def test_only_the_last_of_several_runs_is_waited_for(self):
+        run = replayed(tool(run="a"), tool(run="b", ended=False, dt_s=50), given=IDLE)
+        assert found(run) == [("idle_run", "abort", 2, "post")]
+
+
+def test_what_an_agent_sums_up_is_saved_once():
+    line = {"steps": [*[tool()] * 5, turn(), {**turn(), "type": "agent", "name": "sub"}]}
+    priced = [entry for entry in line["steps"] if entry["type"] != "llm"]
+    both, alone = (replayed(*steps, given=BY_RESULT_AND_CALL) for steps in (line["steps"], priced))
+    assert (both.saved.tokens, both.saved.cost_usd) == (110, 0.01)
+    assert (alone.saved.tokens, alone.saved.cost_usd) == (110, 0.01)
+    twice = replayed(*priced, priced[-1], given=BY_RESULT_AND_CALL)
+    assert (twice.saved.tokens, twice.input_tokens) == (110, 100), "the outer one is the sum"

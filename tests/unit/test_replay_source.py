@@ -70,3 +70,39 @@ def test_a_gzip_file_that_is_damaged(tmp_path: Path):
     file.write_bytes(packed)
     with pytest.raises(ReplayError, match="it cannot be read: "):
         list(numbered_lines(str(file)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{\n  "a": "loop"\n}\n',
+        '\ufeff\n{\n\n"a": "loop"}',
+        '{"labels": [\n  {"run_id": "a"}\n]}',
+        '[\n{\n"run_id": "a"\n}\n]',
+        '[{"steps": []},\n{"steps": []}]',
+    ],
+)
+def test_one_json_document_over_several_lines_is_told_at_once(tmp_path: Path, text: str):
+    file = tmp_path / "labels.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ReplayError, match="this looks like one JSON document; expected one JSON"):
+        list(numbered_lines(str(file)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"steps": [{"ty\n{"steps": []}\n',
+        '\n{"steps": [\n\n',
+        '{"steps": [',
+        "7\n{\n",
+        '{"steps": []}\n{\n"a": 1\n}\n',
+        "[1]\n[2]\n",
+    ],
+)
+def test_a_line_that_was_cut_is_a_line(tmp_path: Path, text: str):
+    file = tmp_path / "runs.jsonl"
+    file.write_text(text)
+    lines = list(numbered_lines(str(file)))
+    assert b"".join(line for _, line in lines) == text.encode()
+    assert [number for number, _ in lines] == list(range(1, len(lines) + 1))

@@ -17,8 +17,14 @@ from otel_loopguard.settings import Limits
 from scripts.measure_rules import OPTIONAL_RULES, UNSEEN, Measured, Spoken, measure
 from scripts.rule_page import EXAMPLES, SECTIONS, example_of, parts_of
 from scripts.rule_page_policy import policy_text
-from scripts.rule_page_tables import limits_of, measured_table, share
-from scripts.rule_pages import PAGES, pages, read_measured
+from scripts.rule_page_tables import (
+    largest_of,
+    limits_of,
+    measured_table,
+    share,
+    together_table,
+)
+from scripts.rule_pages import PAGES, SOURCES, pages, read_measured
 
 BY_RULE = pytest.mark.parametrize("detector", DETECTORS, ids=[d.rule for d in DETECTORS])
 WRITTEN = pages(read_measured())
@@ -174,6 +180,31 @@ def test_a_page_adds_up_what_was_measured(measured: Measured):
     assert share(1, 3) == "1 (33.33 %, 6.15 % to 79.23 %)"
     of_turns = measured_table(by_rule["context_budget"], measured).splitlines()
     assert [row.split(" | ")[0] for row in of_turns[2:]] == ["| c/d", "| all of them"]
+
+
+def test_the_default_policy_is_measured_as_a_whole(measured: Measured):
+    assert measured.together == {
+        "a/b": Spoken(warned=2, stopped=1, succeeded_warned=2, succeeded_stopped=1),
+        "c/d": Spoken(warned=2, stopped=1, succeeded_warned=1, loops_stopped=1),
+    }
+    assert largest_of(measured) == "a/b"
+    assert together_table(measured).splitlines()[2:] == [
+        "| that succeeded, in a/b | 1 of 2 (50.00 %, 9.45 % to 90.55 %) |",
+        "| that succeeded, in all other sources | 0 of 1 (0.00 %, 0.00 % to 79.35 %) |",
+        "| labelled as loops | 1 of 1 (100.00 %, 20.65 % to 100.00 %) |",
+        "| that did not succeed | 1 of 1 (100.00 %, 20.65 % to 100.00 %) |",
+    ]
+
+
+def test_the_readme_has_the_figures_that_were_measured():
+    measured = read_measured()
+    shown = re.findall(r"[0-9,]+ of [0-9,]+", together_table(measured))
+    runs = sum(source.runs["steps"] for source in measured.recordings.values())
+    readme = " ".join((PAGES.parents[1] / "README.md").read_text(encoding="utf-8").split())
+
+    assert len(shown) == 4
+    assert [figure for figure in (*shown, f"{runs:,} recorded runs") if figure not in readme] == []
+    assert {*measured.recordings} == {*SOURCES}
 
 
 def test_a_recording_that_cannot_be_read_is_not_half_measured(tmp_path: Path):

@@ -213,6 +213,20 @@ def test_what_is_known_of_a_run(line: dict[str, Any], facts: tuple[object, ...])
     assert known == (*facts, "", "", "")[:5]
 
 
+@pytest.mark.parametrize(
+    ("line", "unclear"),
+    [
+        ({"success": "yes"}, ["field 'success': expected true, false or null, got 'yes'"]),
+        ({"label": 1}, ["field 'label': expected a word, true, false or null, got 1"]),
+        ({"success": None, "label": None}, []),
+        ({"success": {"of": "others"}, "label": ["theirs"]}, []),
+        ({"success": False, "label": "any word"}, []),
+    ],
+)
+def test_what_is_no_success_and_no_label_is_named(line: dict[str, Any], unclear: list[str]):
+    assert list(read_run(json.dumps({"steps": [], **line})).unclear) == unclear
+
+
 def test_a_run_is_that_of_the_first_agent_that_a_step_names():
     steps = [TOOL, {**TOOL, "agent": 7}, {**TOOL, "agent": "second"}]
     assert read_run(json.dumps({"steps": steps})).agent == "7"
