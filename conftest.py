@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from doctest import ELLIPSIS
 
-from hypothesis import settings
+from hypothesis import HealthCheck, Phase, settings
 from sybil import Sybil
 from sybil.document import PythonDocStringDocument
 from sybil.parsers.myst import DocTestDirectiveParser, PythonCodeBlockParser
@@ -12,7 +13,18 @@ from sybil.parsers.rest import DocTestParser
 
 # A loaded machine or a coverage run is no failure of an example; pytest-timeout ends what hangs.
 settings.register_profile("house", settings.default, deadline=None, print_blob=True)
-settings.load_profile("house")
+# `make mutants` runs tests thousands of times: the same few examples each time, and the first that
+# fails is enough.
+settings.register_profile(
+    "mutants",
+    settings.get_profile("house"),
+    database=None,
+    derandomize=True,
+    max_examples=25,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=tuple(HealthCheck),
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
 pages = Sybil(
     parsers=[DocTestDirectiveParser(ELLIPSIS), PythonCodeBlockParser(doctest_optionflags=ELLIPSIS)],

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from otel_loopguard.detectors import DETECTORS
+from otel_loopguard.options.doubts import warnings_of
 from otel_loopguard.options.errors import PolicyError, refuse_unknown, wrong
 from otel_loopguard.options.kinds import Mode, table_of
 from otel_loopguard.options.limits import LimitOptions
 from otel_loopguard.options.tables import DEFAULT, ELSEWHERE, SECTIONS, override, rules_on
-from otel_loopguard.options.text import text_of, warnings_of
+from otel_loopguard.options.text import text_of
 from otel_loopguard.settings import Limits, Scope, Settings
 
 if sys.version_info >= (3, 11):
@@ -120,21 +121,20 @@ class Policy:
         return cls._of(*made)
 
     @classmethod
-    def from_toml(cls, text: str, *, source: str = "loopguard.toml") -> Policy:
-        """Read the text of a `loopguard.toml`; `source` is what errors call it.
+    def from_toml(cls, text: str, *, source: str = "") -> Policy:
+        """Read the text of a `loopguard.toml`; `source` is the file's name, for errors.
 
         Raises:
-            PolicyError: names the source, and line or path of what is wrong.
+            PolicyError: names the source, if there is one, and line or path of what is wrong.
 
         """
+        where, kind = (f"{source}: ", "a TOML file") if source else ("", "TOML")
         try:
             return cls.from_mapping(tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:
-            message = f"{source}: expected a TOML file, but {error}"
-            raise PolicyError(message) from None
+            raise PolicyError(f"{where}expected {kind}, but {error}") from None
         except PolicyError as error:
-            message = f"{source}: {error}"
-            raise PolicyError(message) from None
+            raise PolicyError(f"{where}{error}") from None
 
     def with_limits(self, **limits: Unpack[LimitOptions]) -> Policy:
         """Return this policy with some limits set or switched off."""

@@ -108,6 +108,8 @@ class Measured(msgspec.Struct):
     """The day, as in ISO 8601."""
     recordings: dict[str, Recordings]
     lines: list[Line]
+    together: dict[str, Spoken]
+    """The default policy as a whole, by source."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -128,21 +130,29 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def measure(files: Sequence[str], labels: Mapping[str, Said]) -> Measured:
-    """Play the recordings under the policy of each line.
+    """Play the recordings under the policy of each line, and under the default policy.
 
     Raises:
         SystemExit: a file or a line cannot be read: figures of a part would mislead.
 
     """
     lines, policies = zip(*lines_to_measure(), strict=True)
-    measured = Measured(datetime.now(timezone.utc).date().isoformat(), {}, list(lines))
-    for found in play_files(files, policies):
+    measured = Measured(datetime.now(timezone.utc).date().isoformat(), {}, list(lines), {})
+    for found in play_files(files, (*policies, Policy())):
         if not isinstance(found, Outcome):
             raise SystemExit(f"{found.source}: line {found.line}: {found.why}")
         said = said_of(found, labels)
         if found.policy == 0:
             count_run(measured.recordings, found, said)
-        count_spoken(measured.lines[found.policy], found, said)
+        if found.policy == len(lines):
+            by_source, rules = measured.together, {*found.warned, *found.aborted}
+        else:
+            line = measured.lines[found.policy]
+            by_source, rules = line.by_source, {line.rule}
+        warned, stopped = (not rules.isdisjoint(each) for each in (found.warned, found.aborted))
+        if warned or stopped:
+            spoken = by_source.setdefault(found.origin or found.file, Spoken())
+            count_spoken(spoken, said, warned=warned, stopped=stopped)
     return measured
 
 
@@ -175,11 +185,7 @@ def count_run(recordings: dict[str, Recordings], run: Outcome, said: Said) -> No
     source.loops += said.label == "loop"
 
 
-def count_spoken(line: Line, run: Outcome, said: Said) -> None:
-    warned, stopped = line.rule in run.warned, line.rule in run.aborted
-    if not (warned or stopped):
-        return
-    spoken = line.by_source.setdefault(run.origin or run.file, Spoken())
+def count_spoken(spoken: Spoken, said: Said, *, warned: bool, stopped: bool) -> None:
     spoken.warned += warned
     spoken.stopped += stopped
     spoken.succeeded_warned += warned and said.success is True

@@ -138,6 +138,46 @@ def share(count: int, of: int) -> str:
     return text.replace("%", " %")
 
 
+def together_table(measured: Measured) -> str:
+    """Return what the default policy stopped, the largest source and the others apart."""
+    sources, found = measured.recordings, measured.together
+    largest = largest_of(measured)
+    others = [name for name in sources if name != largest]
+
+    def succeeded(names: Sequence[str]) -> str:
+        stopped = sum(found[name].succeeded_stopped for name in names if name in found)
+        return stopped_of(stopped, sum(sources[name].succeeded["steps"] for name in names))
+
+    every = _total([*found.values()])
+    runs, good = (
+        sum(counts["steps"] for counts in each)
+        for each in zip(*((s.runs, s.succeeded) for s in sources.values()), strict=True)
+    )
+    rows = [
+        (f"that succeeded, in {largest}", succeeded([largest])),
+        ("that succeeded, in all other sources", succeeded(others)),
+        (
+            "labelled as loops",
+            stopped_of(every.loops_stopped, sum(s.loops for s in sources.values())),
+        ),
+        ("that did not succeed", stopped_of(every.stopped - every.succeeded_stopped, runs - good)),
+    ]
+    return table(("runs", "stopped by the default policy"), rows)
+
+
+def largest_of(measured: Measured) -> str:
+    """Return the source with most of the runs that succeeded."""
+    sources = measured.recordings
+    return max(sources, key=lambda name: sources[name].succeeded["steps"])
+
+
+def stopped_of(count: int, of: int) -> str:
+    """Return a count of stopped runs, of how many, and the share with its interval."""
+    text = share(count, of)
+    _, bracket, rest = text.partition(" (")
+    return f"{count:,} of {of:,}{bracket}{rest}"
+
+
 def stopped_share(detector: type[Detector], measured: Measured) -> str:
     """Return how many of the successful runs a rule stopped, by default or as in its example."""
     if detector.rule in UNSEEN:

@@ -65,6 +65,7 @@ class Backtest:
             files=len(files),
             lines=sum(file.lines for file in files),
             bad_lines=sum(file.bad for file in files),
+            unclear_lines=sum(file.unclear for file in files),
             unused_labels=tuple(self._unused)[:_IDS],
             policies=tuple(count.report() for count in self._counts),
         )
@@ -148,7 +149,7 @@ class _PolicyCount:
             rules=outcome.aborted,
             saved_steps=outcome.saved.steps,
             saved_tokens=outcome.saved.tokens,
-            saved_cost_usd=outcome.saved.cost_usd,
+            saved_cost_usd=outcome.saved_cost_usd,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
@@ -28,7 +29,8 @@ def play_files(
     The outcomes come in the order of the files and, in one, of the lines, those made of spans last;
     `jobs`, the number of processes, changes nothing about them. More than one are started anew, so
     that a script needs `if __name__ == "__main__":` around what it does. Of the bad lines of a file
-    the first ten come as a `Problem`; a `Problem` without a line says that the file, or every line
+    the first ten come as a `Problem`, and so do the first ten that were read but for what they say
+    of success or label; a `Problem` without a line says that the file, or every line
     of it, could not be read. `on_bytes` is told now and then how many bytes were read since the
     last time, `on_lines` at the end of a file how many lines it had. `classify` asks for the
     `classes` of outcomes under the first policy, which `Fit` takes.
@@ -38,22 +40,31 @@ def play_files(
 
     """
     pieces = chain.from_iterable(pieces_of(name, block=block) for name in names)
-    file, told = Played(), 0
+    file, told = Played(), Counter[bool]()
     for piece, played in in_order(pieces, policies, jobs, on_bytes, classify=classify):
         for found in played.found:
-            told += isinstance(found, Problem)
-            if told <= KEPT or not isinstance(found, Problem):
-                yield found
+            if isinstance(found, Problem):
+                told[found.is_read] += 1
+                if told[found.is_read] > KEPT:
+                    continue
+            yield found
         file = Played(
             read=file.read + played.read,
             bad=file.bad + played.bad,
+            unclear=file.unclear + played.unclear,
             spans=[*file.spans, *played.spans],
         )
         if not piece.is_last:
             continue
         if on_lines is not None:
-            counts = LineCounts(source=piece.source, lines=file.read + file.bad, bad=file.bad)
-            on_lines(counts)
+            on_lines(
+                LineCounts(
+                    source=piece.source,
+                    lines=file.read + file.bad,
+                    bad=file.bad,
+                    unclear=file.unclear,
+                )
+            )
         if played.broken is not None:
             yield Problem(source=piece.source, line=None, why=played.broken)
         if file.spans:
@@ -61,4 +72,4 @@ def play_files(
         if file.bad and not file.read:
             why = f"none of its {file.bad} lines can be read"
             yield Problem(source=piece.source, line=None, why=why)
-        file, told = Played(), 0
+        file, told = Played(), Counter[bool]()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
 import msgspec
 
 from otel_loopguard.backtest.outcomes import Outcome
-from otel_loopguard.replay import ReplayError
+from otel_loopguard.replay import RecordedRun, ReplayError
 from otel_loopguard.replay.errors import shown
 from otel_loopguard.replay.json_text import loads
 
@@ -17,6 +18,8 @@ Label: TypeAlias = Literal["loop", "weak", "no"]
 """`loop`: should have been stopped; `no`: should not; `weak`: unclear, left out of the count."""
 
 _WORDS: Mapping[object, Label] = {"loop": "loop", "weak": "weak", "no": "no"}
+_FIELDS = ("run_id", "label", "success")
+_LONGEST = 40
 _EXPECTED = '"loop", "weak", "no", true or false'
 
 
@@ -41,11 +44,15 @@ def label_of(value: object) -> Label | None:
     return _WORDS.get(value.strip().lower()) if isinstance(value, str) else None
 
 
-def read_labels(path: str) -> Mapping[str, Said]:
+def read_labels(
+    path: str, *, on_unclear: Callable[[str], object] | None = None
+) -> Mapping[str, Said]:
     """Read labels: a JSON object from run ids to labels, or a list of objects with a `run_id`.
 
     A value is a label, or an object with `label` and `success` (`true` or `false`), either of which
-    may be missing. The list may stand under `labels` in an object.
+    may be missing. The list may stand under `labels` in an object. `on_unclear` is told of each
+    entry that says nothing because of a field that is not known, or has one that is nearly known.
+    Other fields of an entry are notes.
 
     Raises:
         LabelError: the file cannot be read; names it, the run and what was expected.
@@ -53,13 +60,41 @@ def read_labels(path: str) -> Mapping[str, Said]:
     """
     try:
         data = loads(Path(path).read_bytes())
-        return {run_id: _said(run_id, value) for run_id, value in _entries(data)}
+        entries = _entries(data)
+        said = {run_id: _said(run_id, value) for run_id, value in entries}
     except OSError as error:
         message = f"{path}: the labels cannot be read: {error.strerror or error}"
         raise LabelError(message) from None
     except (ReplayError, LabelError) as error:
         message = f"{path}: {error}"
         raise LabelError(message) from None
+    if on_unclear is not None:
+        for run_id, value in entries:
+            for field in _slips(value):
+                near = _near(field)
+                meant = f"did you mean {near!r}?" if near else f"expected {', '.join(_FIELDS)}"
+                on_unclear(f"{path}: run {run_id!r}: there is no field {field!r}; {meant}")
+    return said
+
+
+def _slips(value: object) -> list[str]:
+    """Return the fields of an entry by which something may have been meant."""
+    table = _table(value)
+    unknown = [name for name in table if name not in _FIELDS]
+    says = any(table.get(name) is not None for name in ("label", "success"))
+    return [name for name in unknown if not says or _near(name)]
+
+
+def _near(name: str) -> str | None:
+    return next(iter(difflib.get_close_matches(name[:_LONGEST].lower(), _FIELDS, n=1)), None)
+
+
+def unclear_in(recorded: RecordedRun) -> Iterator[str]:
+    """Say which words of a steps file about a run are none of those that mean something."""
+    yield from recorded.unclear
+    word = recorded.label
+    if isinstance(word, str) and word.strip() and label_of(word) is None:
+        yield f"field 'label': expected {_EXPECTED}, got {shown(word)}"
 
 
 def said_of(outcome: Outcome, labels: Mapping[str, Said]) -> Said:

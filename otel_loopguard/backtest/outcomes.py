@@ -42,7 +42,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     tool_calls: int
     tokens: int
     """Input and output tokens."""
-    cost_usd: float
+    cost_usd: float | None
+    """US dollars; `None` where the cost of no step is known."""
     duration_s: float
     trip: Trip | None
     warned: tuple[str, ...]
@@ -50,6 +51,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     aborted: tuple[str, ...]
     """The rules that would have stopped the run, that of the trip first."""
     saved: Saved
+    saved_cost_usd: float | None
+    """What is saved; `None` where it is something, but the cost of none of it is known."""
     classes: ClassesByAgent | None = None
     """What its tool steps are to `stagnation`; `None` where nobody asked."""
 
@@ -85,6 +88,7 @@ def outcome_of(
         warned=_rules(run.violations, "warn"),
         aborted=_rules(run.violations, "abort"),
         saved=run.saved,
+        saved_cost_usd=played.saved_cost_usd,
         classes=None if classes is None else classes.by_agent(),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from otel_loopguard.backtest.labels import unclear_in
 from otel_loopguard.backtest.outcomes import Outcome, outcome_of
 from otel_loopguard.backtest.pieces import FilePiece, LinesPiece, Piece
 from otel_loopguard.backtest.step_classes import StepClasses
@@ -30,6 +31,8 @@ class Played(msgspec.Struct):
     read: int = 0
     """Lines that hold something and could be read."""
     bad: int = 0
+    unclear: int = 0
+    """Lines that were read, but for what they say of success or label."""
     spans: list[tuple[int, bytes]] = []
     """Lines of spans, which have to wait for those of the rest of the file."""
     broken: str | None = None
@@ -76,6 +79,7 @@ def play_lines(
                 found = read_line(line, number)
                 if isinstance(found, RecordedRun):
                     played.found += _under_each(found, policies, source, number, classify=classify)
+                    _note_unclear(played, found, source, number)
                 elif found and hand_back:
                     played.spans.append((number, line))
                 elif found:
@@ -90,6 +94,15 @@ def play_lines(
     for index, policy in enumerate(policies):
         played.found += _of_spans(spans, policy, source, index, classify=classify and not index)
     return played
+
+
+def _note_unclear(played: Played, recorded: RecordedRun, source: str, line: int) -> None:
+    why = "; ".join(unclear_in(recorded))
+    if not why:
+        return
+    played.unclear += 1
+    if played.unclear <= KEPT:
+        played.found.append(Problem(source=source, line=line, why=why, is_read=True))
 
 
 def _under_each(

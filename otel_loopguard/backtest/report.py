@@ -15,14 +15,15 @@ from otel_loopguard.decisions import Phase
 class SavedShare(msgspec.Struct, frozen=True, kw_only=True):
     """What started after the first trip of the runs that tripped, and its share of everything.
 
-    A share is from 0 to 1, and `None` where there was nothing.
+    A share is from 0 to 1, and `None` where there was nothing. Dollars are `None` where the cost of
+    none of it is known.
     """
 
     steps: int
     steps_share: float | None
     tokens: int
     tokens_share: float | None
-    cost_usd: float
+    cost_usd: float | None
     cost_share: float | None
 
 
@@ -37,7 +38,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     """How many runs have each label."""
     steps: int
     tokens: int
-    cost_usd: float
+    cost_usd: float | None
+    """US dollars; `None` where the cost of no step is known."""
     tripped: int
     """Runs that would have been stopped."""
     warned: int
@@ -95,7 +97,8 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """All rules that would have stopped it."""
     saved_steps: int
     saved_tokens: int
-    saved_cost_usd: float
+    saved_cost_usd: float | None
+    """As in `SavedShare`."""
 
 
 class PolicyReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,6 +128,8 @@ class BacktestReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     lines: int
     """Lines that hold anything."""
     bad_lines: int
+    unclear_lines: int
+    """Lines that were read, but for what they say of the run's success or its label."""
     unused_labels: tuple[str, ...]
     """Ids in the file of labels that no run has, the first hundred."""
     policies: tuple[PolicyReport, ...]

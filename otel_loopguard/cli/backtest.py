@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor
-from enum import Enum
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
 
-from otel_loopguard.backtest import BacktestReport, LabelError
+from otel_loopguard.backtest import BacktestReport, Grouping, LabelError
+from otel_loopguard.backtest.fit_report import FitOn
 from otel_loopguard.cli.backtest_outputs import OutputError, json_of
 from otel_loopguard.cli.backtest_table import percent, print_report
 from otel_loopguard.cli.backtest_work import Wanted, carry_out
@@ -20,20 +21,22 @@ UNREADABLE = 2
 TOO_MANY = 3
 
 
-class By(str, Enum):
-    """What makes runs a set."""
-
-    SOURCE = "source"
-    FILE = "file"
-    AGENT = "agent"
-    MODEL = "model"
+_BY: Sequence[Grouping] = ("source", "file", "agent", "model")
+_FIT_ON: Sequence[FitOn] = ("labels", "failed")
+_Word = TypeVar("_Word", bound=str)
 
 
-class Loops(str, Enum):
-    """What is taken for a loop where weights are fitted."""
+def _one_of(words: Sequence[_Word]) -> Callable[[str], _Word]:
+    """Return what takes an option's value if it is one of these words."""
 
-    LABELS = "labels"
-    FAILED = "failed"
+    def checked(value: str) -> _Word:
+        found = next((word for word in words if word == value), None)
+        if found is None:
+            message = f"expected one of {', '.join(words)}, got {value!r}"
+            raise typer.BadParameter(message)
+        return found
+
+    return checked
 
 
 def backtest(  # noqa: PLR0913 -- the options of the command
@@ -64,12 +67,14 @@ def backtest(  # noqa: PLR0913 -- the options of the command
         ),
     ] = None,
     by: Annotated[
-        By,
+        Grouping,
         typer.Option(
+            parser=_one_of(_BY),
+            metavar="|".join(_BY),
             help="What makes runs a set, with figures of its own: the field 'source' of a steps "
-            "file (the file where there is none), the file, the agent or the model."
+            "file (the file where there is none), the file, the agent or the model.",
         ),
-    ] = By.SOURCE,
+    ] = "source",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object, and nothing else.")
     ] = False,
@@ -98,12 +103,14 @@ def backtest(  # noqa: PLR0913 -- the options of the command
         ),
     ] = None,
     fit_on: Annotated[
-        Loops,
+        FitOn,
         typer.Option(
+            parser=_one_of(_FIT_ON),
+            metavar="|".join(_FIT_ON),
             help="What --fit takes for loops: runs labelled so, or failed runs without a label as "
-            "well, which is a rough guess."
+            "well, which is a rough guess.",
         ),
-    ] = Loops.LABELS,
+    ] = "labels",
     jobs: Annotated[
         int | None,
         typer.Option(min=1, help="Processes; without it, one for each core."),
@@ -136,13 +143,13 @@ def backtest(  # noqa: PLR0913 -- the options of the command
         files=files,
         policies=policy or (),
         labels=labels,
-        by=by.value,
+        by=by,
         as_json=as_json,
         html=html,
         details=details,
         suggest=suggest,
         fit=fit,
-        fit_on=fit_on.value,
+        fit_on=fit_on,
         jobs=jobs,
         strict=strict,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from html import escape
+from itertools import pairwise
 
 import msgspec
 
@@ -18,6 +19,8 @@ _TICKS = 6
 _ROW = 26
 _LABELS = 230
 """Width of the names of horizontal bars."""
+_FIGURES = 130
+"""Width of the figures at their ends."""
 _LEAST = 2.0
 """Size of a part that is there at all: one false trip among thousands of others must be seen."""
 
@@ -30,6 +33,8 @@ class Series(msgspec.Struct, frozen=True):
     titles: Sequence[str]
     marked: int = -1
     """Which point is large, counted as in a list."""
+    hollow: bool = False
+    """It is dashed, its points are empty, and it lies over the others: both are seen."""
 
 
 class Bar(msgspec.Struct, frozen=True):
@@ -51,17 +56,25 @@ class Axis(msgspec.Struct, frozen=True):
 
 
 def curves(series: Sequence[Series], x: Axis, y: Axis, title: str) -> str:
-    """Return curves of points, of which one is marked."""
+    """Return curves of points, of which one is marked; between points nothing is gained.
+
+    That is why a curve goes to the next point across, and only there up.
+    """
     across, up = _scales(x, y)
     parts = [_frame(x, y, across, up)]
-    for index, one in enumerate(series):
+    for index, one in sorted(enumerate(series), key=lambda numbered: numbered[1].hollow):
         colour = f"var(--series-{index % 6})"
-        path = " ".join(f"{across(px):.1f},{up(py):.1f}" for px, py in one.points)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        dashes = ' stroke-dasharray="7 5"' if one.hollow else ""
+        fill = f'fill="none" stroke="{colour}" stroke-width="1.5"'
+        look, size = (fill, 4.5) if one.hollow else (f'fill="{colour}"', 2.5)
+        path = " ".join(f"{across(px):.1f},{up(py):.1f}" for px, py in _stairs(one.points))
+        parts.append(
+            f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>'
+        )
         for place, ((px, py), said) in enumerate(zip(one.points, one.titles, strict=True)):
-            radius = 6 if place == one.marked % len(one.points) else 2.5
+            radius = size + 3.5 if place == one.marked % len(one.points) else size
             parts.append(
-                f'<circle cx="{across(px):.1f}" cy="{up(py):.1f}" r="{radius}" fill="{colour}">'
+                f'<circle cx="{across(px):.1f}" cy="{up(py):.1f}" r="{radius:g}" {look}>'
                 f"<title>{escape(said)}</title></circle>"
             )
     return _svg("".join(parts), title, HEIGHT)
@@ -73,7 +86,7 @@ def columns(bars: Sequence[Bar], width: int, x: Axis, y: Axis, title: str) -> st
     parts = [_frame(x, y, across, up)]
     for place, bar in enumerate(bars):
         left, right = across(place * width) + 1, across((place + 1) * width) - 1
-        base = up(0)
+        base, total = up(0), bar.bad + bar.other
         for name, height in (("bad", bar.bad), ("other", bar.other)):
             if height:
                 tall = max(up(0) - up(height), _LEAST)
@@ -83,12 +96,14 @@ def columns(bars: Sequence[Bar], width: int, x: Axis, y: Axis, title: str) -> st
                     f'height="{tall:.1f}" fill="var(--{name})">'
                     f"<title>{escape(bar.title)}</title></rect>"
                 )
+        if total:
+            parts.append(_text((left + right) / 2, base - 3, f"{total:,.0f}", anchor="middle"))
     return _svg("".join(parts), title, HEIGHT)
 
 
 def rows(bars: Sequence[Bar], x: Axis, title: str) -> str:
     """Return horizontal bars with their names at the left and their figures at the end."""
-    inner = WIDTH - _LABELS - 90
+    inner = WIDTH - _LABELS - _FIGURES
     parts: list[str] = []
     for place, bar in enumerate(bars):
         top = _TOP + place * _ROW
@@ -101,10 +116,19 @@ def rows(bars: Sequence[Bar], x: Axis, title: str) -> str:
             f'width="{widths[1]:.1f}" height="{_ROW - 8}" fill="var(--other)"/></g>'
         )
         end = _LABELS + sum(widths) + 6
-        parts.append(_text(end, top + 15, f"{bar.bad + bar.other:,.0f}"))
+        figures = f"{bar.bad + bar.other:,.0f}" + (f" ({bar.bad:,.0f} false)" if bar.bad else "")
+        parts.append(_text(end, top + 15, figures))
     height = _TOP + len(bars) * _ROW + 30
     parts.append(_text(_LABELS + inner / 2, height - 8, x.label, anchor="middle"))
     return _svg("".join(parts), title, height)
+
+
+def _stairs(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the corners of a curve that goes across first, then up."""
+    corners = list(points[:1])
+    for (_, before), point in pairwise(points):
+        corners += [(point[0], before), point]
+    return corners
 
 
 def ticks_to(most: float, *, whole: bool = False) -> list[float]:

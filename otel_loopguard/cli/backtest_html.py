@@ -16,19 +16,29 @@ from otel_loopguard.cli.backtest_plots import (
     trade_off,
 )
 from otel_loopguard.cli.backtest_style import EXPLANATION, STYLE
-from otel_loopguard.cli.backtest_table import percent, rate_text, saved_text
+from otel_loopguard.cli.backtest_table import (
+    RULE_HEADS,
+    part_text,
+    rate_text,
+    rule_cells,
+    saved_text,
+)
+from otel_loopguard.cli.tables import of
 from otel_loopguard.version import VERSION
 
 _OPEN = 30
 """Rows of a table that are shown without being asked for."""
+_WORDS = frozenset({"class", "file", "policy", "rule", "run", "set"})
+"""Heads of columns of words; all others are numbers."""
+_NUMBER = ' class="n"'
 _GROUP_HEADS = (
     "runs",
-    "stopped",
+    "tripped",
     "warned",
     "false trips",
     "loops caught",
     "precision",
-    "median step",
+    "median step of the trip",
     "steps saved",
     "tokens saved",
     "cost saved",
@@ -51,8 +61,8 @@ def _body(report: BacktestReport) -> Iterator[str]:
     runs = report.policies[0].total.runs
     yield f"<h1>Backtest of {_and(policy.policy for policy in report.policies)}</h1>"
     yield (
-        f"<p>{runs:,} runs from {report.files:,} files; {report.bad_lines:,} of {report.lines:,} "
-        f"lines could not be read. otel-loopguard {escape(VERSION)}.</p>"
+        f"<p>{of(runs, 'run')} from {of(report.files, 'file')}; {report.bad_lines:,} of "
+        f"{of(report.lines, 'line')} could not be read. otel-loopguard {escape(VERSION)}.</p>"
     )
     yield "<h2>Policies</h2>"
     groups = [([policy.policy], policy.total) for policy in report.policies]
@@ -67,10 +77,9 @@ def _body(report: BacktestReport) -> Iterator[str]:
 
 def _trade_off(report: BacktestReport) -> Iterator[str]:
     made = trade_off(report)
-    yield "<h2>False trips against what is caught</h2>"
     if made is None:
-        yield "<p>This needs runs known to have succeeded, and others.</p>"
         return
+    yield "<h2>False trips against what is caught</h2>"
     chart, caught, numbers = made
     keys = "".join(
         f'<span class="key" style="--c: var(--series-{index % 6})">{_shown(name)}</span>'
@@ -87,8 +96,8 @@ def _trade_off(report: BacktestReport) -> Iterator[str]:
 def _fit(fit: FitReport) -> Iterator[str]:
     yield f"<h2>{_shown(fit_title(fit))}</h2>"
     keys = "".join(
-        f'<span class="key" style="--c: var(--series-{index})">{name}</span>'
-        for index, name in enumerate(("before", "after"))
+        f'<span class="{look}" style="--c: var(--series-{index})">{name}</span>'
+        for index, (name, look) in enumerate((("before", "key hollow"), ("after", "key")))
     )
     yield f"<figure>{fit_curves(fit)}<figcaption>{keys} A point for each score at which runs might "
     yield "be aborted; the large one is that of the policy. After the fit, each run is judged by "
@@ -101,44 +110,37 @@ def _fit(fit: FitReport) -> Iterator[str]:
 
 def _policy(policy: PolicyReport, *, several: bool) -> Iterator[str]:
     suffix = f", {_shown(policy.policy)}" if several else ""
-    legend = '<span class="key" style="--c: var(--bad)">successful runs (false trips)</span>'
-    legend += '<span class="key" style="--c: var(--other)">other runs</span>'
-    yield f"<h2>Sets{suffix}</h2>"
-    yield _table(("set", *_GROUP_HEADS), [[n, *_cells(g)] for n, g in policy.sets.items()])
-    yield f"<h2>Rules{suffix}</h2>"
-    bars = rule_bars(policy)
-    if bars is not None:
-        yield f"<figure>{bars}<figcaption>{legend} Runs by the rule that was the first to stop "
-        yield "them.</figcaption></figure>"
-    yield _table(
-        ("rule", "stopped first", "of these false", "of these loops", "would stop", "warned"),
-        [
-            [rule, *(f"{n:,}" for n in (c.trips, c.false_trips, c.loops, c.aborts, c.warns))]
-            for rule, c in policy.rules.items()
-        ],
-    )
+    legend = '<span class="key" style="--c: var(--bad)">false trips</span>'
+    legend += '<span class="key" style="--c: var(--other)">other trips</span>'
+    if policy.sets:
+        yield f"<h2>Sets{suffix}</h2>"
+        yield _table(("set", *_GROUP_HEADS), [[n, *_cells(g)] for n, g in policy.sets.items()])
+    if policy.rules:
+        yield f"<h2>Rules{suffix}</h2>"
+        bars = rule_bars(policy)
+        if bars is not None:
+            yield f"<figure>{bars}<figcaption>{legend} Trips by the rule that was the first to say "
+            yield "abort.</figcaption></figure>"
+        rules = [[rule, *rule_cells(counts)] for rule, counts in policy.rules.items()]
+        yield _table(("rule", *RULE_HEADS), rules)
     histogram = step_histogram(policy)
-    yield f"<h2>Steps{suffix}</h2>"
-    if histogram is None:
-        yield "<p>No run was stopped.</p>"
-    else:
-        yield f"<figure>{histogram[0]}<figcaption>{legend} Runs by the step at which they were "
-        yield "stopped.</figcaption></figure>"
-        yield _table(("steps", "runs", "of these false"), histogram[1])
-    yield f"<h2>False trips{suffix}</h2>"
-    yield _runs(policy.false_trips, policy.total.false_trips.count)
-    yield f"<h2>Loops missed{suffix}</h2>"
-    yield _runs(policy.missed_loops, policy.total.recall.of - policy.total.recall.count)
+    if histogram is not None:
+        yield f"<h2>Steps of the trips{suffix}</h2>"
+        yield f"<figure>{histogram[0]}<figcaption>{legend}</figcaption></figure>"
+        yield _table(("step", "trips", "false trips"), histogram[1])
+    if policy.false_trips:
+        yield f"<h2>False trips{suffix}</h2>"
+        yield _runs(policy.false_trips, policy.total.false_trips.count)
+    if policy.missed_loops:
+        yield f"<h2>Loops missed{suffix}</h2>"
+        yield _runs(policy.missed_loops, policy.total.recall.of - policy.total.recall.count)
 
 
 def _cells(group: Group) -> list[str]:
-    def part(count: int) -> str:
-        return f"{count:,} ({percent(count / group.runs)})" if group.runs else f"{count:,}"
-
     return [
         f"{group.runs:,}",
-        part(group.tripped),
-        part(group.warned),
+        part_text(group.tripped, group.runs),
+        part_text(group.warned, group.runs),
         rate_text(group.false_trips),
         rate_text(group.recall),
         rate_text(group.precision),
@@ -148,8 +150,6 @@ def _cells(group: Group) -> list[str]:
 
 
 def _runs(found: Sequence[RunRow], count: int) -> str:
-    if not found:
-        return "<p>None.</p>"
     table = _table(
         ("run", "file", "rule", "step", "of steps", "count", "threshold"),
         [
@@ -171,12 +171,10 @@ def _runs(found: Sequence[RunRow], count: int) -> str:
 
 def _table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Return a table that scrolls where it is too wide; a long one opens when it is asked for."""
-    if not lines:
-        return "<p>None.</p>"
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{_shown(cell)}</td>" for cell in line) + "</tr>" for line in lines
+    head = "".join(
+        f'<th scope="col"{"" if name in _WORDS else _NUMBER}>{escape(name)}</th>' for name in heads
     )
+    rows = "".join(f"<tr>{''.join(map(_cell, heads, line))}</tr>" for line in lines)
     table = (
         f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>'
         "</table></div>"
@@ -184,6 +182,19 @@ def _table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     if len(lines) <= _OPEN:
         return table
     return f"<details><summary>{len(lines):,} rows</summary>{table}</details>"
+
+
+def _cell(head: str, text: str) -> str:
+    """Return a cell that breaks nowhere, but for a path after `/` and a rate before its share."""
+    if head == "file":
+        path = "/</span><wbr><span>".join(_shown(text).split("/"))
+        return f'<td class="path"><span>{path}</span></td>'
+    if head in _WORDS:
+        return f"<td>{_shown(text)}</td>"
+    count, bracket, share = text.partition(" (")
+    break_here = " (" if " of " in count else "\N{NO-BREAK SPACE}("
+    parts = [part.replace(" ", "\N{NO-BREAK SPACE}") for part in (count, share)]
+    return f"<td{_NUMBER}>{escape((break_here if bracket else '').join(parts))}</td>"
 
 
 def _shown(text: str) -> str:

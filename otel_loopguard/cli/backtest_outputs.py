@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
@@ -63,6 +63,38 @@ def refuse_unwritable(path: str) -> None:
     if why is not None:
         message = f"{path}: it cannot be written: {why}"
         raise OutputError(message)
+
+
+def refuse_shared(outputs: Sequence[tuple[str, str]], inputs: Sequence[tuple[str, str]]) -> None:
+    """Refuse an output that is an input, or another output, by whatever name.
+
+    Each is what it is, such as `--html` or `the recording`, and its path.
+
+    Raises:
+        OutputError: names both.
+
+    """
+    taken = {_identity(path): (what, path) for what, path in inputs}
+    for option, path in outputs:
+        if Path(path).exists() and not Path(path).is_file():
+            continue  # a device or a pipe has no content to lose; a folder is refused elsewhere
+        other = taken.setdefault(_identity(path), (option, path))
+        if other != (option, path):
+            what, name = other
+            message = (
+                f"{option} {path!r}: it would overwrite {what} {name!r}, which is the same file; "
+                "give another name"
+            )
+            raise OutputError(message)
+
+
+def _identity(path: str) -> object:
+    """Return what two names of one file have in common: links have it too, of either kind."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return os.path.realpath(path)
+    return found.st_dev, found.st_ino
 
 
 def refuse_other_policy(path: str, option: str, heading: str) -> None:

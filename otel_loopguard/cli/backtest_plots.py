@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from otel_loopguard.backtest import BacktestReport, CurvePoint, FitReport, PolicyReport
 from otel_loopguard.cli.backtest_charts import Axis, Bar, Series, columns, curves, rows, ticks_to
+from otel_loopguard.cli.tables import of
 
 COLUMNS = 24
 """Columns of a histogram, about."""
@@ -19,28 +20,26 @@ def trade_off(report: BacktestReport) -> tuple[str, str, list[list[str]]] | None
     successful run, or nothing else.
     """
     labelled = any(policy.total.recall.of for policy in report.policies)
-    caught = "loops caught" if labelled else "other runs stopped"
+    caught = "loops caught" if labelled else "other runs tripped"
     series: list[Series] = []
     numbers: list[list[str]] = []
     for policy in report.policies:
-        of, good = _caught_of(policy, labelled=labelled), policy.total.succeeded
-        if not of or not good:
+        total, good = _caught_of(policy, labelled=labelled), policy.total.succeeded
+        if not total or not good:
             return None
         points, titles = [(0.0, 0.0)], [f"{policy.policy}: before the first step"]
         wrong = right = 0
         for step in policy.trip_steps:
             wrong += policy.false_trip_steps.get(step, 0)
             right += _caught_at(policy, step, labelled=labelled)
-            point = wrong / good * 100, right / of * 100
-            said = f"{right:,} of {of:,} {caught}, {wrong:,} of {good:,} false trips"
+            point = wrong / good * 100, right / total * 100
+            said = f"{right:,} of {total:,} {caught}, {wrong:,} of {good:,} false trips"
             if point != points[-1]:
                 points.append(point)
-                titles.append(f"{policy.policy}, watched for {step:,} steps: {said}")
+                titles.append(f"{policy.policy}, watched for {of(step, 'step')}: {said}")
         series.append(Series(policy.policy, points, titles))
-        numbers.append([policy.policy, f"{wrong:,} of {good:,}", f"{right:,} of {of:,}"])
-    x = Axis(
-        "successful runs stopped (false trips), %", max(p[0] for s in series for p in s.points)
-    )
+        numbers.append([policy.policy, f"{wrong:,} of {good:,}", f"{right:,} of {total:,}"])
+    x = Axis("false trips, % of successful runs", max(p[0] for s in series for p in s.points))
     y = Axis(f"{caught}, %", 100)
     return curves(series, x, y, f"False trips against {caught}"), caught, numbers
 
@@ -52,7 +51,7 @@ def fit_curves(fit: FitReport) -> str:
     """
     series = [_fit_series("before", fit.before, fit), _fit_series("after", fit.after, fit)]
     most = max(place[0] for one in series for place in one.points)
-    x = Axis("healthy runs aborted (false aborts), %", most)
+    x = Axis("false aborts, % of healthy runs", most)
     return curves(series, x, Axis("loops caught, %", 100), "False aborts against loops caught")
 
 
@@ -71,6 +70,7 @@ def _fit_series(name: str, points: Sequence[CurvePoint], fit: FitReport) -> Seri
             for point in falling
         ],
         marked[0] if marked else -1,
+        hollow=name == "before",
     )
 
 
@@ -96,14 +96,14 @@ def step_histogram(policy: PolicyReport) -> tuple[str, list[list[str]]] | None:
         every = _within(policy.trip_steps, first, last)
         bad = _within(policy.false_trip_steps, first, last)
         steps = f"{first:,}" if width == 1 else f"{first:,}-{last:,}"
-        title = f"steps {steps}: {every:,} runs, {bad:,} of them successful"
+        title = f"step {steps}: {of(every, 'trip')}, {of(bad, 'false trip')}"
         bars.append(Bar(steps, bad, every - bad, title))
     chart = columns(
         bars,
         width,
         Axis("step of the trip", len(bars) * width, whole=True),
-        Axis("runs", max(bar.bad + bar.other for bar in bars), whole=True),
-        f"Steps at which runs tripped, policy {policy.policy}",
+        Axis("trips", max(bar.bad + bar.other for bar in bars), whole=True),
+        f"Steps of the trips, policy {policy.policy}",
     )
     numbers = [
         [bar.name, f"{bar.bad + bar.other:,.0f}", f"{bar.bad:,.0f}"]
@@ -130,12 +130,12 @@ def rule_bars(policy: PolicyReport) -> str | None:
             rule,
             found.false_trips,
             found.trips - found.false_trips,
-            f"{rule}: first to stop {found.trips:,} runs, {found.false_trips:,} of them successful",
+            f"{rule}: {of(found.trips, 'trip')}, {of(found.false_trips, 'false trip')}",
         )
         for rule, found in stopping.items()
     ]
     most = max(found.trips for found in stopping.values())
-    return rows(bars, Axis("runs", most), f"Runs by the rule that stopped them, {policy.policy}")
+    return rows(bars, Axis("trips", most), f"Trips by rule, policy {policy.policy}")
 
 
 def _within(counts: Mapping[int, int], first: int, last: int) -> int:

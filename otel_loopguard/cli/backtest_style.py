@@ -20,16 +20,20 @@ figcaption,.note{color:var(--soft);font-size:.9rem}
 .key{margin-right:1em;white-space:nowrap}
 .key::before{content:"";display:inline-block;width:.8em;height:.8em;margin-right:.35em;
 background:var(--c);border-radius:2px}
+.key.hollow::before{background:none;border:2px dashed var(--c);box-sizing:border-box}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:.87rem}
-th,td{padding:3px 12px 3px 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}
-td{overflow-wrap:anywhere;min-width:3.5em}th{white-space:nowrap}summary{cursor:pointer}
+th,td{padding:3px 16px 3px 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}
+th{vertical-align:bottom}.n{text-align:right}
+td,.path span{white-space:nowrap}td.n,td.path{white-space:normal}
+summary{cursor:pointer}
 """
 
 EXPLANATION = (
-    '<p class="note">A run is <em>stopped</em> when a rule says abort for the first time; '
-    "everything that started after that is <em>saved</em>. A <em>false trip</em> is a successful "
-    "run that was stopped. <em>Loops caught</em> are the stopped ones of the runs labelled "
-    "<em>loop</em>. <em>Precision</em> is their share of the stopped runs of which it is known "
-    "whether they should be: labelled <em>loop</em> or <em>no</em>, or successful without a label. "
-    "Behind a share stands its 95 % interval (Wilson).</p>"
+    '<p class="note">A run has <em>tripped</em> when a rule says abort for the first time: it '
+    "would have been stopped there, and everything that started after that is <em>saved</em>. A "
+    "<em>false trip</em> is a successful run that tripped. <em>Loops caught</em> are the tripped "
+    "ones of the runs labelled <em>loop</em>. <em>Precision</em> is their share of the tripped "
+    "runs of which it is known whether they should: labelled <em>loop</em> or <em>no</em>, or "
+    "successful without a label. Behind a share stands its 95 % interval (Wilson). "
+    "<em>-</em> is not known.</p>"
 )

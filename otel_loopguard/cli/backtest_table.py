@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from otel_loopguard.backtest import BacktestReport, Group, PolicyReport, Rate, RunRow
+from otel_loopguard.backtest import BacktestReport, Group, PolicyReport, Rate, RuleCount, RunRow
 from otel_loopguard.cli.backtest_fit import print_fit
-from otel_loopguard.cli.tables import new_table, print_table, printable
+from otel_loopguard.cli.tables import dollars, new_table, print_table, printable
 
 SHOWN = 10
 """Runs of a kind that are shown for each policy."""
+RULE_HEADS = ("trips", "false trips", "loops caught", "aborts", "warns")
+"""Heads of the figures of a rule, as they are called in the JSON output."""
 
 
 def print_report(report: BacktestReport) -> None:
@@ -53,9 +55,10 @@ def _print_groups(console: Console, policies: Sequence[PolicyReport]) -> None:
     ]
     for name, _ in rates:
         table.add_column(name, justify="right")
-    saved = [
-        name for name in ("steps", "tokens", "cost_usd") if any(getattr(g, name) for g in groups)
-    ]
+    used = {name for name in ("steps", "tokens") if any(getattr(g, name) for g in groups)}
+    if "tokens" in used or any(group.cost_usd for group in groups):
+        used.add("cost_usd")  # tokens without a price are worth a dash
+    saved = [name for name in ("steps", "tokens", "cost_usd") if name in used]
     for name in saved:
         table.add_column(f"{name.removesuffix('_usd')} saved", justify="right")
     for policy in policies:
@@ -66,8 +69,8 @@ def _print_groups(console: Console, policies: Sequence[PolicyReport]) -> None:
                 printable(policy.policy) if not place else "",
                 printable(name),
                 f"{group.runs:,}",
-                _count(group.tripped, group.runs),
-                _count(group.warned, group.runs),
+                part_text(group.tripped, group.runs),
+                part_text(group.warned, group.runs),
                 *(rate_text(getattr(group, field)) for _, field in rates),
                 *(saved_text(group, field) for field in saved),
                 style="bold" if name == "all" and not place else "",
@@ -81,13 +84,11 @@ def _print_rules(console: Console, policies: Sequence[PolicyReport]) -> None:
     table = new_table()
     for name in ("policy", "rule"):
         table.add_column(name, overflow="fold")
-    for name in ("stopped first", "of these false", "of these loops", "would stop", "warned"):
+    for name in RULE_HEADS:
         table.add_column(name, justify="right")
     for policy in policies:
         for place, (rule, counts) in enumerate(policy.rules.items()):
-            figures = (counts.trips, counts.false_trips, counts.loops, counts.aborts, counts.warns)
-            name = "" if place else printable(policy.policy)
-            table.add_row(name, rule, *(f"{figure:,}" for figure in figures))
+            table.add_row("" if place else printable(policy.policy), rule, *rule_cells(counts))
     console.print()
     print_table(console, table)
 
@@ -121,24 +122,34 @@ def _notes(report: BacktestReport) -> Iterator[str]:
         yield printable(f"Labels of runs that were not read: {ids}{more}")
 
 
-def _count(count: int, of: int) -> str:
+def rule_cells(counts: RuleCount) -> Sequence[str]:
+    """Return what one rule did, under `RULE_HEADS`."""
+    figures = (counts.trips, counts.false_trips, counts.loops, counts.aborts, counts.warns)
+    return [f"{figure:,}" for figure in figures]
+
+
+def part_text(count: int, of: int) -> str:
+    """Return a part and its share as `63 (8.32 %)`."""
     return f"{count:,} ({percent(count / of)})" if of else f"{count:,}"
 
 
 def rate_text(rate: Rate) -> str:
-    """Return a rate as `3 of 498 (0.60 %, 0.21-1.76)`; the last two are the 95 % interval."""
+    """Return a rate as `3 of 498 (0.6 %, 0.2 to 1.76 %)`; the last two are the 95 % interval."""
     if rate.share is None or rate.low is None or rate.high is None:
         return "-"
-    interval = f"{_digits(rate.low)}-{_digits(rate.high)}"
+    interval = f"{_digits(rate.low)} to {percent(rate.high)}"
     return f"{rate.count:,} of {rate.of:,} ({percent(rate.share)}, {interval})"
 
 
 def saved_text(group: Group, field: str) -> str:
-    """Return what was saved of `steps`, `tokens` or `cost_usd`, and its share."""
+    """Return what was saved of `steps`, `tokens` or `cost_usd`, and its share; `-` for unknown."""
     saved = group.saved
     if field == "cost_usd":
-        amount, share = f"${saved.cost_usd:,.{2 if saved.cost_usd >= 1 else 4}f}", saved.cost_share
-    elif field == "tokens":
+        if saved.cost_usd is None:
+            return "-"
+        amount, share = dollars(saved.cost_usd), saved.cost_share
+        return amount if share is None else f"{amount} ({percent(share)})"
+    if field == "tokens":
         amount, share = f"{saved.tokens:,}", saved.tokens_share
     else:
         amount, share = f"{saved.steps:,}", saved.steps_share
@@ -153,4 +164,7 @@ def percent(share: float) -> str:
 def _digits(share: float) -> str:
     if share in (0, 1):
         return f"{share * 100:g}"
-    return f"{share * 100:.{2 if share < 0.1 else 1}f}"  # noqa: PLR2004 -- ten per cent
+    if share < 0.0001:  # noqa: PLR2004 -- what would be shown as 0.00
+        return f"{share * 100:.1g}"
+    text = f"{share * 100:.{2 if share < 0.1 else 1}f}"  # noqa: PLR2004 -- ten per cent
+    return text.rstrip("0").rstrip(".")

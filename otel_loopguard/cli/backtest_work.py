@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
 import msgspec
@@ -15,6 +15,7 @@ from otel_loopguard.backtest import (
     FitError,
     Grouping,
     Recordings,
+    Said,
     Suggestions,
     find_recordings,
     play_files,
@@ -27,14 +28,14 @@ from otel_loopguard.backtest.processes import collect_rarely, cores
 from otel_loopguard.backtest.suggestions import HEADING as SUGGEST_HEADING
 from otel_loopguard.cli.backtest_html import html_of
 from otel_loopguard.cli.backtest_outputs import (
-    OutputError,
     details_to,
     refuse_other_policy,
+    refuse_shared,
     refuse_unwritable,
     write_text,
 )
-from otel_loopguard.cli.backtest_policies import read_policies
 from otel_loopguard.cli.complaints import Complaints
+from otel_loopguard.cli.policies import is_word, read_policies, tell_warnings
 from otel_loopguard.cli.progress import show_progress
 from otel_loopguard.replay import Problem
 from otel_loopguard.replay.source import STDIN, size_of
@@ -74,16 +75,18 @@ def carry_out(wanted: Wanted, console: Console) -> tuple[BacktestReport, bool]:
     """
     collect_rarely()
     policies = read_policies(wanted.policies)
-    labels = None if wanted.labels is None else read_labels(wanted.labels)
+    recordings = find_recordings(wanted.files)
+    _refuse_outputs(wanted, recordings)
+    tell_warnings(policies, console)
+    complaints = Complaints(console)
+    labels, complete = _labels(wanted, complaints)
     suggestions = None if wanted.suggest is None else Suggestions()
     name, policy = next(iter(policies.items()))
     fit = None if wanted.fit is None else Fit(name, policy, wanted.fit_on)
     counting = Backtest(tuple(policies), labels, wanted.by, suggestions, fit)
-    _refuse_outputs(wanted)
-    recordings = find_recordings(wanted.files)
     _tell_of(recordings, console)
-    complaints = Complaints(console)
-    complete = not recordings.empty and not (wanted.strict and recordings.passed_over)
+    complete = complete and not recordings.empty
+    complete = complete and not (wanted.strict and recordings.passed_over)
     with ExitStack() as stack:
         tell = None if wanted.details is None else details_to(wanted.details, stack)
         for item in play_files(
@@ -116,10 +119,30 @@ def carry_out(wanted: Wanted, console: Console) -> tuple[BacktestReport, bool]:
         write_text(wanted.suggest, suggestions.policy_text())
     if wanted.fit is not None and report.fit is not None:
         write_text(wanted.fit, policy_text(report.fit))
-    return report, complete and any(found.total.runs for found in report.policies)
+    return report, complete
 
 
-def _refuse_outputs(wanted: Wanted) -> None:
+def _labels(wanted: Wanted, complaints: Complaints) -> tuple[Mapping[str, Said] | None, bool]:
+    """Return the labels, and whether nothing in them stands in the way of `--strict`."""
+    if wanted.labels is None:
+        return None, True
+    unclear: list[str] = []
+    labels = read_labels(wanted.labels, on_unclear=unclear.append)
+    complaints.add_unclear(wanted.labels, unclear)
+    return labels, not (wanted.strict and unclear)
+
+
+def _refuse_outputs(wanted: Wanted, recordings: Recordings) -> None:
+    outputs = {
+        "--html": wanted.html,
+        "--details": wanted.details,
+        "--suggest": wanted.suggest,
+        "--fit": wanted.fit,
+    }
+    inputs = [("the recording", name) for name in recordings.files if name != STDIN]
+    inputs += [("the policy", path) for path in wanted.policies if not is_word(path)]
+    inputs += [] if wanted.labels is None else [("the labels", wanted.labels)]
+    refuse_shared([(option, path) for option, path in outputs.items() if path is not None], inputs)
     for path in (wanted.html, wanted.suggest, wanted.fit):
         if path is not None:
             refuse_unwritable(path)
@@ -127,9 +150,6 @@ def _refuse_outputs(wanted: Wanted) -> None:
         refuse_other_policy(wanted.suggest, "--suggest", SUGGEST_HEADING)
     if wanted.fit is not None:
         refuse_other_policy(wanted.fit, "--fit", FIT_HEADING)
-        if wanted.fit == wanted.suggest:
-            message = f"{wanted.fit}: --fit and --suggest each need a file of their own"
-            raise OutputError(message)
 
 
 def _tell_of(recordings: Recordings, console: Console) -> None:

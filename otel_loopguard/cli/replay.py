@@ -13,9 +13,9 @@ import typer
 from rich.console import Console
 
 from otel_loopguard.cli.complaints import Complaints
+from otel_loopguard.cli.policies import read_named, tell_warnings
 from otel_loopguard.cli.progress import show_progress
 from otel_loopguard.cli.replay_table import print_runs
-from otel_loopguard.environment import read_policy
 from otel_loopguard.policy import Policy, PolicyError
 from otel_loopguard.replay import LineCounts, Problem, ReplayedRun, replay_file
 
@@ -35,7 +35,10 @@ def replay(
     *,
     policy: Annotated[
         str | None,
-        typer.Option(metavar="P.toml", help="A policy file; without one, the default policy."),
+        typer.Option(
+            metavar="P.toml",
+            help="A policy file, 'default' or 'none'; without one, the default policy.",
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object a run, and nothing else.")
@@ -52,8 +55,9 @@ def replay(
     Exits with 0; with 3 if a run tripped and --fail-on-trip is given; with 2 if a file, or every
     line of it, cannot be read.
     """
-    ruling = _policy(policy)
+    ruling = _policy(policy or "default")
     console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    tell_warnings({policy or "default": ruling}, console)
     complaints = Complaints(console)
     runs: list[ReplayedRun] = []
     tripped = failed = False
@@ -94,11 +98,9 @@ def _json_line(run: ReplayedRun) -> bytes:
     return text.encode("utf-8", "replace") + b"\n"
 
 
-def _policy(path: str | None) -> Policy:
-    if path is None:
-        return Policy()
+def _policy(path: str) -> Policy:
     try:
-        return read_policy(path)
+        return read_named(path)
     except PolicyError as error:
         typer.echo(f"otel-loopguard: {error}", err=True)
         raise typer.Exit(UNREADABLE) from error

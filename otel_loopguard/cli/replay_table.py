@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from otel_loopguard.cli.tables import new_table, print_table, printable
+from otel_loopguard.cli.tables import dollars, new_table, of, print_table, printable
 from otel_loopguard.replay import LineCounts, ReplayedRun, ReplayedViolation
 
 _STYLES = {"abort": "bold red", "warn": "yellow"}
@@ -39,8 +39,7 @@ def print_runs(
 
 def _no_runs(files: Sequence[LineCounts]) -> str:
     bad = [
-        f"{file.bad:,} of {file.lines:,} line{'' if file.lines == 1 else 's'} of "
-        f"{printable(file.source)}"
+        f"{file.bad:,} of {of(file.lines, 'line')} of {printable(file.source)}"
         for file in files
         if file.bad
     ]
@@ -79,7 +78,7 @@ def _found(word: str, found: ReplayedViolation) -> Text:
 
 def _summary(runs: Sequence[ReplayedRun]) -> Text:
     tripped = [run for run in runs if run.tripped]
-    all_runs = f"{len(runs):,} run" + ("" if len(runs) == 1 else "s")
+    all_runs = of(len(runs), "run")
     if not tripped:
         return Text(f"{all_runs}, none would have been stopped.")
     steps = sum(run.saved.steps for run in tripped)
@@ -90,6 +89,6 @@ def _summary(runs: Sequence[ReplayedRun]) -> Text:
     return Text(
         f"{all_runs}, {len(tripped):,} would have been stopped. Saved: "
         f"{steps:,} of {all_steps:,} steps, {tokens:,} of {all_tokens:,} tokens"
-        + (f", ${cost:,.{2 if cost >= 1 else 4}f}." if cost else "."),
+        + (f", {dollars(cost)}." if cost else "."),
         style="bold",
     )

@@ -30,6 +30,16 @@ def print_table(console: Console, table: Table) -> None:
         console.print(line.rstrip(), soft_wrap=True)
 
 
+def of(count: int, what: str) -> str:
+    """Return a count and what is counted, as `1 run` and `2 runs`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def dollars(amount: float) -> str:
+    """Return US dollars, small amounts with more digits."""
+    return f"${amount:,.{2 if amount >= 1 else 4}f}"
+
+
 def printable(text: str) -> str:
     """Return text that this terminal can show."""
     encoding = sys.stdout.encoding or "utf-8"

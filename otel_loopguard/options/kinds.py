@@ -17,7 +17,7 @@ _Made = TypeVar("_Made")
 
 _LARGEST = 2**63 - 1
 """What an attribute of a span can hold."""
-_OFF = "(0 or None switches it off)"
+_OFF = "(0 switches it off)"
 
 
 def mode_of(value: object, path: str) -> Mode | None:
@@ -78,8 +78,7 @@ def count_between(lowest: int, highest: int) -> Callable[[object, str], int | No
     def read(value: object, path: str) -> int | None:
         number = count_of(value, path)
         if number is not None and not lowest <= number <= highest:
-            expected = f"a whole number from {lowest} to {highest} (0 or nothing switches it off)"
-            raise wrong(path, expected, value)
+            raise wrong(path, f"a whole number from {lowest} to {highest} {_OFF}", value)
         return number
 
     return read
@@ -115,8 +114,10 @@ def _finite(value: object) -> float | None:
     return float(value) if abs(value) <= sys.float_info.max else None
 
 
-def names_of(value: object, path: str, expected: str = "a list of names") -> tuple[str, ...]:
-    """Return the names in a list; nothing for `None`."""
+def names_of(
+    value: object, path: str, expected: str = "a list of names", each: str = "a name"
+) -> tuple[str, ...]:
+    """Return the names in a list; nothing for `None`. `each` is what an error says of one."""
     if value is None:
         return ()
     if isinstance(value, (str, bytes, bytearray)) or not isinstance(value, Sequence):
@@ -124,13 +125,14 @@ def names_of(value: object, path: str, expected: str = "a list of names") -> tup
     names = tuple(cast("Sequence[object]", value))
     for place, name in enumerate(names):
         if not (isinstance(name, str) and name):
-            raise wrong(f"{path}[{place}]", "a name", name)
+            raise wrong(f"{path}[{place}]", each, name)
     return cast("tuple[str, ...]", names)
 
 
 def patterns_of(value: object, path: str) -> tuple[str, ...]:
     """Return the regular expressions in a list; nothing for `None`."""
-    patterns = names_of(value, path, "a list of regular expressions")
+    each = "a regular expression that is not empty"
+    patterns = names_of(value, path, "a list of regular expressions", each)
     for place, pattern in enumerate(patterns):
         try:
             re.compile(pattern)

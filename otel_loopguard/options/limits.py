@@ -7,6 +7,7 @@ from typing import TypedDict
 
 import msgspec
 
+from otel_loopguard.detectors import RULES
 from otel_loopguard.options.errors import joined, refuse_unknown
 from otel_loopguard.options.kinds import amount_of, count_between, count_of, switch_of, table_of
 from otel_loopguard.settings import Limits
@@ -29,6 +30,16 @@ LIMIT_OF_RULE = {
     "loop_pattern": "loop_pattern_window",
 }
 """The option that switches on each rule that is a limit; where there are several, the usual one."""
+
+_HINTS = {rule: f"that is a rule: set rules.{rule}" for rule in RULES}
+_KEYWORDS = {
+    **_HINTS,
+    **{
+        part: f"LoopGuard and with_limits take limits alone; write LoopGuard(Policy({part}=...))"
+        for part in ("mode", "scope", "rules", "tools", "agents", "usage", "masking")
+    },
+    "limits": "each limit is an argument of its own: max_steps=100",
+}
 
 
 class LimitOptions(TypedDict, total=False):
@@ -67,7 +78,7 @@ def limits_over(current: Limits, table: Mapping[str, object], path: str) -> Limi
         PolicyError: for a limit that there is not, or a value that it does not take.
 
     """
-    refuse_unknown(table, Limits.__struct_fields__, path)
+    refuse_unknown(table, Limits.__struct_fields__, path, _HINTS if path else _KEYWORDS)
     made = {name: _READERS.get(name, count_of)(value, path + name) for name, value in table.items()}
     return msgspec.structs.replace(current, **made)
 

@@ -12,7 +12,7 @@ from otel_loopguard.detectors.stagnation import Stagnation
 from otel_loopguard.options.errors import refuse_unknown, wrong
 from otel_loopguard.options.kinds import amount_of, count_of, number_of, switch_of, table_of
 from otel_loopguard.options.limits import LIMIT_OF_RULE
-from otel_loopguard.settings import Thresholds
+from otel_loopguard.settings import Limits, Thresholds
 
 Whose: TypeAlias = Literal["run", "agent", "tool"]
 """Whom a table of rules is about."""
@@ -30,7 +30,8 @@ RULES: Mapping[Whose, tuple[str, ...]] = {
 """The ids of the rules that have thresholds, by whom thresholds of its own may be set for."""
 
 _LIMITS = {
-    rule: f"that rule is a limit: set limits.{option}" for rule, option in LIMIT_OF_RULE.items()
+    **{name: f"that is a limit: set limits.{name}" for name in Limits.__struct_fields__},
+    **{rule: f"that rule is a limit: set limits.{name}" for rule, name in LIMIT_OF_RULE.items()},
 }
 _HINTS: Mapping[Whose, Mapping[str, str]] = {
     "run": _LIMITS,
@@ -40,7 +41,7 @@ _HINTS: Mapping[Whose, Mapping[str, str]] = {
     },
     "tool": {
         **dict.fromkeys(RULES["run"], "that rule does not judge tool calls"),
-        **dict.fromkeys(LIMIT_OF_RULE, "a tool has no limits but limits.max_calls_per_tool"),
+        **dict.fromkeys(_LIMITS, "a tool has no limits but limits.max_calls_per_tool"),
     },
 }
 _LEVELS = ("warn", "abort")

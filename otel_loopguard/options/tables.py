@@ -66,10 +66,15 @@ def rules_on(settings: Settings) -> set[str]:
     """Return the rules and limits that can speak, be it for one agent or tool only."""
     alone = (Settings(own.limits, {}) for own in settings.agents.values() if own.limits)
     on = {d.rule for each in (settings, *alone) for d in DETECTORS if d.of(each) is not None}
-    tables = (
-        *(own.rules for own in settings.tools.values()),
-        *(own.rules for own in settings.agents.values()),
-        *(tool.rules for own in settings.agents.values() for tool in own.tools.values()),
+    of_run = (own.rules for own in settings.tools.values())
+    of_agents = (
+        table
+        for own in settings.agents.values()
+        for table in (own.rules, *(tool.rules for tool in own.tools.values()))
     )
-    levels = ((rule, line) for table in tables for rule, line in table.items())
+    levels = (
+        *((rule, line) for table in of_run for rule, line in table.items()),
+        # What looks across agents is made for the run, or not at all.
+        *((r, line) for table in of_agents for r, line in table.items() if r in RULES["agent"]),
+    )
     return on | {rule for rule, line in levels if line and line.lowest != float("inf")}

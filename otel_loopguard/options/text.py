@@ -1,19 +1,16 @@
-"""How a policy is shown, and what there is to say of one that will not do what was meant."""
+"""How a policy is shown: as the call that makes it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
-from itertools import combinations
 from typing import Any, cast
 
 import msgspec
 
 from otel_loopguard.detectors import DEFAULT_RULES
-from otel_loopguard.options.errors import quoted
 from otel_loopguard.options.kinds import Mode
 from otel_loopguard.options.rules import STAGNATION
-from otel_loopguard.pricing import Pricing, Usage
+from otel_loopguard.pricing import Usage
 from otel_loopguard.settings import AgentOptions, Limits, Settings, Thresholds, ToolOptions
 from otel_loopguard.values.volatile import Masking
 
@@ -89,35 +86,3 @@ def _plain(value: object) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in cast("Mapping[str, object]", value).items()}
     return list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value
-
-
-def warnings_of(settings: Settings) -> tuple[str, ...]:
-    """Return what will not do what was meant, and what to do about it."""
-    return (*_without_prices(settings), *_never_reached(settings))
-
-
-def _without_prices(settings: Settings) -> tuple[str, ...]:
-    held = {
-        "limits.max_cost_usd": settings.limits,
-        **{
-            f"agents.{quoted(glob)}.limits.max_cost_usd": own.limits
-            for glob, own in settings.agents.items()
-        },
-    }
-    capped = [path for path, limits in held.items() if limits and limits.max_cost_usd]
-    if not capped or Pricing(settings.usage, estimate=True).available:
-        return ()
-    message = (
-        f"{', '.join(capped)}: there is no source of prices, so only steps that carry their own "
-        "cost count; set usage.price or usage.prices, or install otel-loopguard[cost]"
-    )
-    return (message,)
-
-
-def _never_reached(settings: Settings) -> tuple[str, ...]:
-    return tuple(
-        f"agents.{quoted(later)}: never counts, for agents.{quoted(earlier)} stands before it and "
-        "the first pattern that matches counts; put it first"
-        for earlier, later in combinations(settings.agents, 2)
-        if fnmatchcase(later, earlier)
-    )

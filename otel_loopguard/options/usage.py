@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from otel_loopguard.options.errors import PolicyError, refuse_unknown, wrong
+from otel_loopguard.options.errors import PolicyError, refuse_unknown
 from otel_loopguard.options.kinds import (
     laid_over,
     names_of,
@@ -58,7 +58,7 @@ def _price_of(value: object, path: str, _current: Price | None) -> Price | None:
         if given is not None:
             made[name] = number_of(given, f"{path}.{name}", expected, lowest=0)
         elif name in _NEEDED:
-            raise wrong(f"{path}.{name}", expected, given)
+            raise PolicyError(f"{path}.{name}: is missing; expected {expected}")
     return Price(**made)
 
 

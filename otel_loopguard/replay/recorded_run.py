@@ -15,7 +15,7 @@ from otel_loopguard.replay.results import (
     Saved,
     replayed_violation,
 )
-from otel_loopguard.replay.savings import Savings
+from otel_loopguard.replay.savings import Savings, known_sum
 from otel_loopguard.replay.steps_file import RecordedRun, RecordedStep
 from otel_loopguard.steps import Step
 
@@ -66,6 +66,7 @@ def play_run(
             part.end(entry.step, entry.index)
         else:
             part.start(entry.step, entry.index)
+    parts[-1].wait(recorded.until_s)
     reports = [part.report() for part in parts]
     saved = [part.savings.total() for part in parts]
     violations = tuple(violation for part in parts for violation in part.violations)
@@ -88,7 +89,8 @@ def play_run(
     )
     return PlayedRun(
         run=run,
-        cost_usd=sum(report.cost_usd for report in reports),
+        cost_usd=known_sum(part.savings.all_usd for part in parts),
+        saved_cost_usd=known_sum(part.savings.saved_usd for part in parts),
         duration_s=sum(report.duration_s for report in reports),
         agent=recorded.agent,
     )
@@ -99,7 +101,7 @@ class _Part:
 
     def __init__(self, policy: Policy, listener: LoopGuard | None) -> None:
         self.violations: list[ReplayedViolation] = []
-        self.savings = Savings()
+        self.savings = Savings(policy.settings.usage)
         self._now_s = 0.0
         self._index = 0
         """The step that started last."""
@@ -107,7 +109,10 @@ class _Part:
         self._listener = listener
 
     def wait(self, until_s: float) -> None:
-        """Let time pass; the limits on time are asked whenever one is due."""
+        """Let time pass; the limits on time are asked whenever one is due.
+
+        None is where the last turn finished the run.
+        """
         due_s = self._guard.due_s()
         if due_s is not None and due_s < until_s:
             self._now_s = due_s

@@ -52,6 +52,7 @@ class _Play:
 
     def __init__(self, policy: Policy, listen: Callable[[str], LoopGuard] | None) -> None:
         self._tracker = RunTracker(policy)
+        self._usage = policy.settings.usage
         self._timed = _limits_time(policy.settings)
         self._listen = listen
         self._listeners: dict[Run, LoopGuard] = {}
@@ -83,7 +84,7 @@ class _Play:
             return
         run = verdict.run
         if run not in self._savings:
-            self._savings[run] = Savings()
+            self._savings[run] = Savings(self._usage)
             self._going[run] = None
         savings = self._savings[run]
         savings.tripped |= verdict.tripped
@@ -149,5 +150,9 @@ def _result(run: Run, report: RunReport, savings: Savings, source: str) -> Playe
         saved=savings.total(),
     )
     return PlayedRun(
-        run=replayed, cost_usd=report.cost_usd, duration_s=report.duration_s, agent=run.agent
+        run=replayed,
+        cost_usd=savings.all_usd,
+        saved_cost_usd=savings.saved_usd,
+        duration_s=report.duration_s,
+        agent=run.agent,
     )

@@ -54,7 +54,10 @@ class PlayedRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run under a policy, with what the output of `replay` does not show."""
 
     run: ReplayedRun
-    cost_usd: float
+    cost_usd: float | None
+    """US dollars; `None` where the cost of no step is known."""
+    saved_cost_usd: float | None
+    """What of that is saved; `None` where it is something, but the cost of none of it is known."""
     duration_s: float
     """In seconds of the recording's own time line."""
     agent: str
@@ -67,6 +70,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     line: int | None
     why: str
+    is_read: bool = False
+    """The line was read all the same, but for what it says of the run."""
 
     def __str__(self) -> str:
         """Return it as `FILE:LINE: why`."""
@@ -80,6 +85,8 @@ class LineCounts(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     lines: int
     bad: int
+    unclear: int = 0
+    """Lines that were read, but for what they say of the run's success or its label."""
 
 
 def replayed_violation(violation: Violation, step: int) -> ReplayedViolation:

@@ -7,7 +7,7 @@ import io
 import re
 import sys
 import zlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
@@ -27,6 +27,9 @@ LineKind: TypeAlias = Literal["spans", "steps", "other", "blank"]
 GZIP = b"\x1f\x8b"
 """What a gzip file begins with."""
 
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+"""White space, and the mark that some editors put before UTF-8."""
+_BRACKETS = {b"{": b"}", b"[": b"]"}
 _REPORT_EVERY = 1 << 18
 _FIRST_NAME = re.compile(rb'[\s\xef\xbb\xbf]*\{\s*"([A-Za-z_]+)"\s*:')
 _KINDS: dict[str, LineKind] = {
@@ -66,11 +69,14 @@ def numbered_lines(
                 raw = stack.enter_context(Path(name).open("rb"))
             counted = _Counted(raw, on_bytes)
             buffered = io.BufferedReader(counted, 1 << 17)
+            lines: Iterator[bytes] = buffered
             if buffered.peek(2)[:2] == GZIP:
-                lines = stack.enter_context(gzip.GzipFile(fileobj=buffered))
-                yield from enumerate(io.BufferedReader(cast("io.RawIOBase", lines), 1 << 17), 1)
-            else:
-                yield from enumerate(buffered, 1)
+                packed = stack.enter_context(gzip.GzipFile(fileobj=buffered))
+                lines = io.BufferedReader(cast("io.RawIOBase", packed), 1 << 17)
+            yield from enumerate(_lines_of(lines), 1)
+    except IsADirectoryError:
+        message = "it is a folder; name the files in it, or use backtest, which searches folders"
+        raise ReplayError(message) from None
     except (OSError, EOFError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ReplayError(f"it cannot be read: {reason}") from error
@@ -94,6 +100,39 @@ def kind_of(line: bytes) -> LineKind:
             return kind
     expected = "an object with 'resourceSpans' (OTLP/JSON) or 'steps' (a steps file)"
     raise FieldError((), expected, shown(line.decode("utf-8", "replace").strip()))
+
+
+def _lines_of(file: Iterator[bytes]) -> Generator[bytes, None, None]:
+    """Yield the lines of a file.
+
+    Raises:
+        ReplayError: it is one JSON document over several lines, none of which can be read alone.
+
+    """
+    for line in file:
+        content = line.strip(_BLANK)
+        if content and _BRACKETS.get(content[:1], content[-1:]) != content[-1:]:
+            # The first line breaks off: either it was cut, or the next one goes on with it.
+            between = [line, *_up_to_content(file)]
+            following = between[-1]
+            goes_on = content[:1] == b"[" or not following.startswith(b"{")
+            if len(between) > 1 and following.strip() and goes_on:
+                message = "this looks like one JSON document; expected one JSON object a line"
+                raise ReplayError(message)
+            yield from between
+            break
+        yield line
+        if content:
+            break
+    yield from file
+
+
+def _up_to_content(file: Iterator[bytes]) -> Generator[bytes, None, None]:
+    """Yield lines up to the first that is not blank."""
+    for line in file:
+        yield line
+        if line.strip():
+            return
 
 
 def _names(line: bytes) -> frozenset[str]:

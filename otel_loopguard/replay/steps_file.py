@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from otel_loopguard.canonical import UNKNOWN, Unknown
-from otel_loopguard.replay.errors import FieldError, ReplayError, path_text
+from otel_loopguard.replay.errors import FieldError, ReplayError, path_text, shown
 from otel_loopguard.replay.json_text import Reader
 from otel_loopguard.replay.steps_line import Entry, Label, Line
-from otel_loopguard.replay.timeline import Duration, Moment, moments
+from otel_loopguard.replay.timeline import Duration, Moment, laid_out
 from otel_loopguard.steps import SpanKey, Step, ToolCall
 
 _KINDS = "'tool', 'llm', 'agent', 'custom' or 'user'"
@@ -43,6 +43,8 @@ class RecordedRun(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[RecordedStep, ...]
     moments: tuple[Moment, ...]
     """Starts and ends of the steps on the virtual time line; `position` counts `steps` from 0."""
+    until_s: float = 0.0
+    """When the recorded time is over, in seconds from its start."""
     success: bool | None = None
     """Whether the run did what it was for; `None` where nobody says."""
     label: str | bool | None = None
@@ -52,6 +54,8 @@ class RecordedRun(msgspec.Struct, frozen=True, kw_only=True):
     agent: str = ""
     """The agent whose run it is: the line's, else that of the first step that names one."""
     model: str = ""
+    unclear: tuple[str, ...] = ()
+    """What `success` and `label` say that is none of what they can say."""
 
 
 _lines = Reader(Line)
@@ -69,7 +73,7 @@ def read_run(line: bytes | str, *, number: int = 1) -> RecordedRun:
     except FieldError as error:
         raise _placed(error) from error
     run_id = entries.run_id if entries.run_id is not None else entries.id
-    placed = moments([_duration(entry) for entry in entries.steps])
+    placed, until_s = laid_out([_duration(entry) for entry in entries.steps])
     starts = {moment.position: moment.at_s for moment in placed if not moment.is_end}
     ends = {moment.position: moment.at_s for moment in placed if moment.is_end}
     counted = any(e.input_tokens or e.output_tokens for e in entries.steps if e.type == "llm")
@@ -87,12 +91,22 @@ def read_run(line: bytes | str, *, number: int = 1) -> RecordedRun:
         policy=entries.policy or {},
         steps=tuple(steps),
         moments=tuple(placed),
+        until_s=until_s,
         success=entries.success if isinstance(entries.success, bool) else None,
         label=entries.label if isinstance(entries.label, (str, bool)) else None,
         origin=entries.source if isinstance(entries.source, str) else "",
         agent=entries.agent if isinstance(entries.agent, str) else _text(next(named, None)),
         model=entries.model if isinstance(entries.model, str) else "",
+        unclear=tuple(_unclear(entries)),
     )
+
+
+def _unclear(line: Line) -> Iterator[str]:
+    """Say which of the words about a run are none; an object or a list is meant for others."""
+    if isinstance(line.success, (str, int, float)) and not isinstance(line.success, bool):
+        yield f"field 'success': expected true, false or null, got {shown(line.success)}"
+    if isinstance(line.label, (int, float)) and not isinstance(line.label, bool):
+        yield f"field 'label': expected a word, true, false or null, got {shown(line.label)}"
 
 
 def _step(

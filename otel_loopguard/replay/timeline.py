@@ -62,10 +62,11 @@ class _Open(NamedTuple):
     ended_s: float
 
 
-def moments(durations: Sequence[Duration]) -> list[Moment]:
+def laid_out(durations: Sequence[Duration]) -> tuple[list[Moment], float]:
     """Return the starts and ends of the steps in the order in which they happen, from time 0.
 
-    A step that never ends has no end here. At equal times, a step of an earlier batch ends before
+    With them comes when the recorded time is over: time may pass after the last of them. A step
+    that never ends has no end here. At equal times, a step of an earlier batch ends before
     one of a later batch starts, and all steps of one batch start before the first of them ends.
     """
     line = _TimeLine()
@@ -73,7 +74,7 @@ def moments(durations: Sequence[Duration]) -> list[Moment]:
         line.add(position, duration)
     line.close()
     # The sort is stable: what contains others was closed, and so noted, after them.
-    return sorted(line.moments, key=lambda moment: moment[:3])
+    return sorted(line.moments, key=lambda moment: moment[:3]), line.now_s
 
 
 class _TimeLine:
@@ -81,7 +82,7 @@ class _TimeLine:
 
     def __init__(self) -> None:
         self.moments: list[Moment] = []
-        self._now = 0.0
+        self.now_s = 0.0
         self._turn = 0
         self._batch: str | None = None
         self._batch_started = 0.0
@@ -91,34 +92,34 @@ class _TimeLine:
         """Place the next step."""
         if duration.whole:
             self.moments.append(Moment.start(0.0, 0, position))
-            self._now = max(self._now, duration.dt_s)
-            self.moments.append(Moment.end(self._now, self._turn, position))
-            self._now = round(self._now + duration.advance_s, _DIGITS)
+            self.now_s = max(self.now_s, duration.dt_s)
+            self.moments.append(Moment.end(self.now_s, self._turn, position))
+            self.now_s = round(self.now_s + duration.advance_s, _DIGITS)
             return
         joins = duration.batch is not None and duration.batch == self._batch
         if not joins:
             self._close_others(duration.agent)
             self._turn += 1
             self._batch = duration.batch
-            self._batch_started = round(self._now + duration.gap_s, _DIGITS)
+            self._batch_started = round(self.now_s + duration.gap_s, _DIGITS)
         started = self._batch_started
         ended = round(started + duration.dt_s, _DIGITS)
         self.moments.append(Moment.start(started, self._turn, position))
         if duration.contains:
             self._open.append(_Open(position, self._turn, duration.contains, ended))
-            self._now = max(self._now, started)
+            self.now_s = max(self.now_s, started)
         else:
-            self._now = max(self._now, ended)
+            self.now_s = max(self.now_s, ended)
             if duration.ended:
                 self.moments.append(Moment.end(ended, self._turn, position))
-        self._now = round(self._now + duration.advance_s, _DIGITS)
+        self.now_s = round(self.now_s + duration.advance_s, _DIGITS)
 
     def close(self, after: int = 0) -> None:
         """End the containing steps that were opened after the first `after` ones."""
         kept, closing = self._open[:after], self._open[after:]
-        self._now = max([self._now, *(opened.ended_s for opened in closing)])
+        self.now_s = max([self.now_s, *(opened.ended_s for opened in closing)])
         for opened in reversed(closing):
-            ended = max(self._now, opened.ended_s)
+            ended = max(self.now_s, opened.ended_s)
             self.moments.append(Moment.end(ended, self._turn, opened.position))
         self._open = kept
 

@@ -49,8 +49,11 @@ def test_the_table():
 
 def test_the_json_output():
     report = report_of("--labels", "labels.json", "runs.jsonl")
-    assert list(report) == ["files", "lines", "bad_lines", "unused_labels", "policies"]
+    assert list(report) == [
+        *("files", "lines", "bad_lines", "unclear_lines", "unused_labels", "policies"),
+    ]
     assert (report["files"], report["lines"], report["bad_lines"]) == (1, 7, 0)
+    assert report["unclear_lines"] == 0
     assert report["unused_labels"] == ["nobody"]
     [policy] = report["policies"]
     assert policy["policy"] == "five"
@@ -149,7 +152,7 @@ class Page(HTMLParser):
                 pass
 
     def handle_data(self, data: str) -> None:
-        self.text.append(data)
+        self.text.append(data.replace("\N{NO-BREAK SPACE}", " "))
 
 
 def test_the_page_holds_the_figures_and_nothing_else_is_needed(tmp_path: Path):
@@ -163,10 +166,10 @@ def test_the_page_holds_the_figures_and_nothing_else_is_needed(tmp_path: Path):
     assert "url(" not in text
     assert "@import" not in text
     for figure in (
-        "1 of 2 (50.0 %, 9.45-90.5)",
+        "1 of 2 (50 %, 9.45 to 90.5 %)",
         "6 (16.2 %)",
-        "220 (20.0 %)",
-        "$0.0200 (20.0 %)",
+        "220 (20 %)",
+        "$0.0200 (20 %)",
         "2 (28.6 %)",
         "stubborn",
         "runs.jsonl:3",
@@ -182,8 +185,10 @@ def test_the_page_holds_the_figures_and_nothing_else_is_needed(tmp_path: Path):
         for element in ET.fromstring(chart).iter("{http://www.w3.org/2000/svg}title")  # noqa: S314 -- our own
     ]
     assert "five, watched for 10 steps: 1 of 2 loops caught, 1 of 2 false trips" in titles
-    assert "repeated_result: first to stop 2 runs, 1 of them successful" in titles
-    assert "steps 10: 1 runs, 0 of them successful" in titles
+    assert "repeated_result: 2 trips, 1 false trip" in titles
+    assert "step 10: 1 trip, 0 false trips" in titles
+    assert "2 (1 false)" in page.text, "the figures stand at the bars"
+    assert "stopped" not in " ".join(page.text).replace("would have been stopped there", "")
 
 
 def test_names_from_recordings_cannot_write_the_page(tmp_path: Path):
@@ -236,6 +241,8 @@ def test_a_policy_that_somebody_wrote_is_not_overwritten(tmp_path: Path):
         ((), 2),
         (("--jobs", "0", "runs.jsonl"), 2),
         (("--by", "colour", "runs.jsonl"), 2),
+        (("--fit-on", "colour", "runs.jsonl"), 2),
+        (("--by", "agent", "--fit-on", "failed", "runs.jsonl"), 0),
         (("--policy", "missing.toml", "runs.jsonl"), 2),
         (("--labels", "missing.json", "runs.jsonl"), 2),
         (("--html", "missing/r.html", "runs.jsonl"), 2),
@@ -274,7 +281,7 @@ def test_exit_codes(arguments: tuple[str, ...], code: int):
         ),
         (
             ("--fail-on-false-trips", "0.3", "--policy", FIVE, "runs.jsonl"),
-            "five: more than 30.0 % of the successful runs tripped",
+            "five: more than 30 % of the successful runs tripped",
         ),
     ],
 )

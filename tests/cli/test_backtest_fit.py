@@ -91,22 +91,23 @@ def test_the_page_has_both_curves(tmp_path: Path):
     chart = next(part for part in text.split("<svg")[1:] if "False aborts against loops" in part)
     points = [part for part in chart.split("<circle")[1:] if "<title>before, at " in part]
     assert len(points) == 33
-    [marked] = [part for part in points if 'r="6"' in part]
+    [marked] = [part for part in points if 'r="8"' in part]
+    assert all('fill="none" stroke=' in part for part in points), "what lies under it is seen"
+    assert chart.count("stroke-dasharray") == 1
     assert "<title>before, at 20: 0 of 2 loops caught, 0 of 3 false aborts</title>" in marked
     assert "before, at 14: 1 of 2 loops caught, 1 of 3 false aborts" in "".join(points)
     assert "<title>after, at 20: " in chart
-    assert "<td>again</td><td>2.8</td>" in text
+    assert '<td>again</td><td class="n">2.8</td>' in text
 
 
 def test_a_policy_with_fitted_weights_can_be_fitted_again(tmp_path: Path):
-    path = str(tmp_path / "fitted.toml")
-    for policy in ("default", path):
-        result = backtest("--json", "--policy", policy, "--fit", path, "runs.jsonl")
-        assert (result.returncode, result.stderr) == (0, b""), "what it wrote it may overwrite"
-    first = json.loads(backtest("--json", "--fit", path, "runs.jsonl").stdout)["fit"]
-    again = json.loads(backtest("--json", "--policy", path, "--fit", path, "runs.jsonl").stdout)[
-        "fit"
-    ]
+    path, second = str(tmp_path / "fitted.toml"), str(tmp_path / "again.toml")
+    results = [backtest("--json", "--fit", path, "runs.jsonl") for _ in range(2)]
+    results.append(backtest("--json", "--policy", path, "--fit", second, "runs.jsonl"))
+    assert [(result.returncode, result.stderr) for result in results] == [(0, b"")] * 3, (
+        "what it wrote it may overwrite"
+    )
+    _, first, again = (json.loads(result.stdout)["fit"] for result in results)
     assert again["classes"]["again"]["before"] == first["classes"]["again"]["after"]
 
 
@@ -127,7 +128,8 @@ def test_one_file_cannot_be_both(tmp_path: Path):
     result = backtest("--fit", str(path), "--suggest", str(path), "runs.jsonl")
     assert (result.returncode, path.exists()) == (2, False)
     assert result.stderr.decode() == (
-        f"otel-loopguard: {path}: --fit and --suggest each need a file of their own\n"
+        f"otel-loopguard: --fit '{path}': it would overwrite --suggest '{path}', which is the same "
+        "file; give another name\n"
     )
 
 

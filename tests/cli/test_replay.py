@@ -97,10 +97,13 @@ def test_golden_output(arguments: tuple[str, ...], golden: str):
     assert (result.returncode, result.stderr) == (0, b"")
 
 
-def test_the_page_shows_what_becomes_of_the_example():
+def test_the_page_shows_what_becomes_of_the_example(tmp_path: Path):
     page = (ROOT / "docs" / "replay.md").read_text("utf-8")
     shown = page.split("$ otel-loopguard replay traces.jsonl\n")[1].split("```")[0]
-    result = replay("traces.jsonl", cwd=EXAMPLE)
+    # A package that fails to import stands in for the missing one, as an uninstalled one does.
+    (tmp_path / "genai_prices.py").write_text("raise ImportError")
+    unpriced = f"{tmp_path}{os.pathsep}{ROOT}"
+    result = replay("traces.jsonl", cwd=EXAMPLE, PYTHONPATH=unpriced)
     assert (result.stdout.decode(), result.stderr, result.returncode) == (shown, b"", 0)
 
 
@@ -135,6 +138,8 @@ def test_bad_lines_are_reported_with_file_line_and_reason_and_the_rest_is_read()
         (("nothing_readable.jsonl", "runs.jsonl"), 2),
         (("missing.jsonl", "runs.jsonl"), 2),
         ((".",), 2),
+        (("--policy", "none", "--fail-on-trip", "identical.jsonl"), 0),
+        (("--policy", "default", "--fail-on-trip", "identical.jsonl"), 3),
         ((), 2),
         (("--nonsense", "runs.jsonl"), 2),
         (("--policy", "bad_policy.toml", "runs.jsonl"), 2),

@@ -1,0 +1,83 @@
+"""Policies as the command line names them: files, `default` and `none`."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from otel_loopguard.policy import Policy, PolicyError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_KNOWN = ("default", "none")
+"""Words that name a policy where there is no such file."""
+
+
+def read_policies(paths: Sequence[str]) -> Mapping[str, Policy]:
+    """Read policy files by name: their stems, or their paths where two have the same stem.
+
+    Without any, it is the default policy, which `default` also names; `none` is the one without any
+    rule.
+
+    Raises:
+        PolicyError: a file cannot be read or followed.
+
+    """
+    given = tuple(dict.fromkeys(paths)) or ("default",)
+    stems = Counter(Path(path).stem for path in given)
+    return {
+        Path(path).stem if stems[Path(path).stem] == 1 else path: read_named(path) for path in given
+    }
+
+
+def read_named(path: str) -> Policy:
+    """Read a policy file, or take the policy that one of the known words names.
+
+    Raises:
+        PolicyError: the file cannot be read or followed; names it and what is wrong.
+
+    """
+    if is_word(path):
+        return Policy() if path == "default" else Policy.none()
+    text = _text(path)
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message = f"{path}: it is no valid TOML: {error}"
+        raise PolicyError(message) from None
+    return Policy.from_toml(text, source=path)
+
+
+def is_word(path: str) -> bool:
+    """Say whether this is no file, but the name of a policy."""
+    return path in _KNOWN and not Path(path).exists()
+
+
+def tell_warnings(policies: Mapping[str, Policy], console: Console) -> None:
+    """Say what of each policy will not do what was meant."""
+    for name, policy in policies.items():
+        for warning in policy.warnings:
+            console.print(f"{name}: {warning}")
+
+
+def _text(path: str) -> str:
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        message = f"{path}: the policy file cannot be read: {error.strerror or error}"
+        if not Path(path).exists():
+            message += "; expected a policy file, or 'default' or 'none'"
+        raise PolicyError(message) from None
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        message = f"{path}: expected UTF-8 text (line {line})"
+        raise PolicyError(message) from None
