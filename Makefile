@@ -6,7 +6,7 @@ python := $(shell for p in python3 python3.13 python3.12 python3.11 python3.10 \
 in = @$(or $(python),$(error no Python from 3.10 on was found)) scripts/environment.py $(which)
 synchronised := $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 frameworks := openai-agents pydantic-ai langchain
-core := $(wildcard tests/unit tests/properties tests/telemetry tests/cli README.md docs otel_loopguard)
+core := $(wildcard tests/unit tests/properties tests/cases tests/telemetry tests/cli README.md docs otel_loopguard)
 
 benchmarks := $(sort $(wildcard benchmarks/bench_*.py))
 

@@ -16,13 +16,18 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from scripts.environment import ROOT
-from scripts.mutants.known import Known
+from scripts.mutants.anew import tested_anew
+from scripts.mutants.in_place import InPlace, preload, usual_s
+from scripts.mutants.known import Fate, Known
 from scripts.mutants.mutations import Mutation, mutations_of
-from scripts.mutants.runs import Fate, Mutant, fates, preload
+from scripts.mutants.runs import OPTIONS, OfOneRule, Trial, ended
 from scripts.mutants.tests import modules_like, tests_of
 
 COPIED = ("conftest.py", "docs", "otel_loopguard", "pyproject.toml", "tests")
@@ -69,13 +74,12 @@ def main(arguments: Sequence[str]) -> int:
     modules = modules_like(options.modules)
     if not modules:
         parser.error(f"no tests are named for {options.modules!r}: see scripts/mutants/tests.py")
-    os.environ["HYPOTHESIS_PROFILE"] = "mutants"
-    preload()
     with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
         tree = Path(directory)
         for name in COPIED:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
             copy(ROOT / name, tree / name)
+        settle(tree)
         reports = [reported(module, tree, options) for module in modules]
     print(f"\n{HEAD}")
     print("\n".join(report.row() for report in reports))
@@ -86,37 +90,59 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
+def settle(tree: Path) -> None:
+    """Have all processes from here on find the package and its tests in the copy."""
+    os.environ["HYPOTHESIS_PROFILE"] = "mutants"
+    os.chdir(tree)
+    sys.pycache_prefix = None
+    sys.path[:] = [str(tree), *(path for path in sys.path if Path(path) != ROOT)]
+
+
 def reported(module: str, tree: Path, options: argparse.Namespace) -> Report:
     """Find out what becomes of a module's mutants."""
-    source = (tree / "otel_loopguard" / module).read_text()
-    every = mutations_of(source)
-    tests = tests_of(module)
-    known = Known(module, tests)
+    every = mutations_of((tree / "otel_loopguard" / module).read_text())
     few = options.sample is not None and options.sample < len(every)
     tried = random.Random(SEED).sample(every, options.sample) if few else every  # noqa: S311
-    found = {m: None if options.fresh else known.fate(m.number) for m in tried}
-    left = {m.number: m for m, fate in found.items() if fate is None}
-    if left:
-        print(f"{module}: {len(left)} of {len(every)}", file=sys.stderr, flush=True)
-        usual_s = time_of(module, tests, tree)
-        mutants = [Mutant(module, number, tests) for number in left]
-        try:
-            for ended in fates(mutants, tree, usual_s, options.jobs):
-                known.learn(ended.mutant.number, ended.fate)
-                found[left[ended.mutant.number]] = ended.fate
-        finally:
-            known.keep()
-    return Report(module, len(every), found)
+    known = Known(module, tests_of(module))
+    if options.fresh:
+        known.forget()
+    new = [mutation for mutation in tried if mutation.number not in known.fates()]
+    print(f"{module}: {len(new)} of {len(every)}", file=sys.stderr, flush=True)
+    if new:
+        run(module, new, tree, options.jobs, known)
+    fates = known.fates()
+    return Report(module, len(every), {m: fates[m.number] for m in tried})
 
 
-def time_of(module: str, tests: Sequence[str], tree: Path) -> float:
-    """Return the processor time that the tests take on the module as it is."""
+def run(module: str, new: Sequence[Mutation], tree: Path, jobs: int, known: Known) -> None:
+    """Run tests on mutants: in place where that is possible, else on ones that are imported anew."""
     output = tree / "output.txt"
     output.write_text("")
-    (whole,) = fates([Mutant(module, None, tests)], tree, 600, 1)
-    if whole.fate != "survived":
-        sys.exit(f"{output.read_text()}\n{module}: its tests fail without any change")
-    return whole.cpu_s
+    process = get_context("fork").Process(target=run_in_place, args=(module, new, tree, jobs, known))
+    process.start()
+    process.join()
+    if process.exitcode:
+        sys.exit(f"{output.read_text()}\n{module}: its tests fail, or none is left of them")
+    preload(tree)
+    left = [mutation.number for mutation in new if mutation.number not in known.fates()]
+    trials = [
+        Trial(number, tested_anew(module, number, tests_of(module), tree), usual_s(tree))
+        for number in left
+    ]
+    for end in ended(trials, jobs):
+        known.learn(end.number, end.fate)
+
+
+def run_in_place(
+    module: str, new: Sequence[Mutation], tree: Path, jobs: int, known: Known
+) -> None:
+    """Run tests on mutants, in a process of their own, that are put in place."""
+    with (tree / "output.txt").open("a") as output:
+        for descriptor in (1, 2):
+            os.dup2(output.fileno(), descriptor)
+    in_place = InPlace(module, new, tree, jobs, lambda end: known.learn(end.number, end.fate))
+    tests = [f"tests/{test}" for test in tests_of(module)]
+    sys.exit(pytest.main([*OPTIONS, *tests], [OfOneRule(module), in_place]))
 
 
 if __name__ == "__main__":

@@ -6,45 +6,55 @@ A mutant that was noticed stays so until its module changes, one that was not un
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal, TypeAlias, cast
 
 from scripts.environment import ROOT, cache
-from scripts.mutants.runs import Fate
+
+Fate: TypeAlias = Literal["killed", "survived", "timed out"]
 
 MAKER = ROOT / "scripts/mutants/mutations.py"
 
 
 class Known:
-    """The fates of a module's mutants."""
+    """The fates of a module's mutants: a file to which a line is added for each."""
 
     def __init__(self, module: str, tests: Sequence[str]) -> None:
-        of_module = _digest(MAKER, ROOT / "otel_loopguard" / module)
         name = module.removesuffix(".py").replace("/", ".")
-        self._path = cache() / "mutants" / f"{name}-{of_module}.json"
-        paths = [ROOT / "tests" / test for test in tests]
-        files = [file for path in paths for file in ([path], sorted(path.glob("*.py")))[path.is_dir()]]
-        self._tests = _digest(*files)
-        read = json.loads(self._path.read_text()) if self._path.exists() else {}
-        self._fates: dict[str, tuple[Fate, str]] = read
+        source = _digest([MAKER, ROOT / "otel_loopguard" / module])
+        self._path = cache() / "mutants" / f"{name}-{source}.txt"
+        self._tests = _digest(_files(tests))
 
-    def fate(self, number: int) -> Fate | None:
-        """Return what became of a mutant, if that still holds."""
-        fate, tests = self._fates.get(str(number), (None, ""))
-        return None if fate == "survived" and tests != self._tests else fate
+    def fates(self) -> dict[int, Fate]:
+        """Return what became of the mutants, as far as it still holds."""
+        read = self._path.read_text().splitlines() if self._path.exists() else []
+        lines = [line.split(" ", 2) for line in read]
+        return {
+            int(number): cast("Fate", fate)
+            for tests, number, fate in lines
+            if fate != "survived" or tests == self._tests
+        }
+
+    def forget(self) -> None:
+        """Forget all."""
+        self._path.unlink(missing_ok=True)
 
     def learn(self, number: int, fate: Fate) -> None:
         """Take note of what became of a mutant."""
-        self._fates[str(number)] = fate, self._tests
-
-    def keep(self) -> None:
-        """Write down what is known."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.write_text(json.dumps(self._fates))
+        with self._path.open("a") as file:
+            file.write(f"{self._tests} {number} {fate}\n")
 
 
-def _digest(*paths: Path) -> str:
+def _files(tests: Sequence[str]) -> list[Path]:
+    paths = [ROOT / "tests" / test.partition("::")[0] for test in tests]
+    return [
+        file for path in paths for file in (sorted(path.glob("*.py")) if path.is_dir() else [path])
+    ]
+
+
+def _digest(paths: Sequence[Path]) -> str:
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.read_bytes())

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from itertools import islice
 from types import CodeType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+
+Function: TypeAlias = tuple[str, int]
+"""The name of a function and its first line."""
 
 
 class Mutation(NamedTuple):
@@ -19,6 +23,8 @@ class Mutation(NamedTuple):
 
     number: int
     line: int
+    function: Function | None
+    """The one around it; `None` where it is worked out when the module is imported."""
     before: str
     after: str
 
@@ -81,32 +87,34 @@ OMITTED = (ast.Assign, ast.AugAssign, ast.Break, ast.Continue, ast.Delete, ast.E
 
 def mutations_of(source: str) -> list[Mutation]:
     """Return all that may be changed in a module."""
-    return [mutation for mutation, _ in _changed(ast.parse(source))]
+    return [
+        Mutation(
+            number,
+            _line(place.node),
+            _function(place.function),
+            _shown(place.node),
+            _shown(variant),
+        )
+        for number, (place, variant) in enumerate(_changes(ast.parse(source)))
+    ]
 
 
 def mutated(source: str, number: int, path: str) -> CodeType:
     """Return the module's code with one mutation."""
-    for mutation, tree in _changed(ast.parse(source)):
-        if mutation.number == number:
-            return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
-    raise ValueError(f"{path}: expected the number of a mutation, got {number!r}")
-
-
-def _changed(tree: ast.Module) -> Iterator[tuple[Mutation, ast.Module]]:
-    """Yield each mutation with the tree that has it, for as long as nobody asks for the next."""
-    number = 0
-    for place in list(_places(tree, None)):
-        for variant in _variants(place):
-            with _put(place, variant):
-                yield Mutation(number, _line(place.node), _shown(place.node), _shown(variant)), tree
-            number += 1
-
-
-@contextmanager
-def _put(place: _Place, variant: ast.AST) -> Iterator[None]:
+    tree = ast.parse(source)
+    place, variant = next(islice(_changes(tree), number, None))
     place.put(ast.copy_location(variant, place.node))
-    yield
-    place.put(place.node)
+    return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
+
+
+def _changes(tree: ast.Module) -> Iterator[tuple[_Place, ast.AST]]:
+    return ((place, variant) for place in _places(tree, None) for variant in _variants(place))
+
+
+def _function(node: ast.FunctionDef | None) -> Function | None:
+    if node is None:
+        return None
+    return node.name, min(part.lineno for part in (node, *node.decorator_list))
 
 
 def _line(node: ast.AST) -> int:
@@ -119,14 +127,28 @@ def _shown(node: ast.AST) -> str:
 
 
 def _places(parent: ast.AST, around: ast.FunctionDef | None) -> Iterator[_Place]:
-    function = parent if isinstance(parent, ast.FunctionDef) else around
+    if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant):
+        yield from _places(parent.value, around)
+        return
     for field, value in ast.iter_fields(parent):
-        if (type(parent), field) in UNTOUCHED:
+        # Defaults are worked out where the function is defined.
+        is_inside = isinstance(parent, ast.FunctionDef) and field == "body"
+        function = parent if is_inside else around
+        if (type(parent), field) in UNTOUCHED or _is_typed(parent, field):
             continue
         for index, node in enumerate(value if isinstance(value, list) else [value]):
             if isinstance(node, ast.AST) and not _is_for_readers(node):
                 yield _Place(node, _putter(parent, field, value, index), function)
                 yield from _places(node, function)
+
+
+def _is_typed(parent: ast.AST, field: str) -> bool:
+    """Say whether a value is one of a few words, so that a type checker notices any other."""
+    if not isinstance(parent, ast.AnnAssign) or field != "value":
+        return False
+    words = [part for part in ast.walk(parent) if isinstance(part, ast.Constant)]
+    typed = "str" in ast.unparse(parent.annotation)
+    return not typed and any(isinstance(word.value, str) for word in words)
 
 
 def _putter(parent: ast.AST, field: str, value: object, index: int) -> Callable[[ast.AST], None]:
@@ -173,6 +195,8 @@ def _variants(place: _Place) -> Iterator[ast.AST]:
             yield ast.IfExp(test, orelse, body)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if name in FUNCTIONS:
             yield ast.Call(ast.Name(FUNCTIONS[name], ast.Load()), args, keywords)
+        case ast.Subscript(value, ast.Constant(int(index)), context):
+            yield ast.Subscript(value, ast.Constant(index + 1), context)
         case ast.Constant(value):
             yield from map(ast.Constant, _constants(value))
         case _:
