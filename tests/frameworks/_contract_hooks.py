@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 
 import pytest
 
@@ -44,6 +45,9 @@ class TestHooks:
             assert request.report.tool_calls == 5
             assert request.run_id == (run.attributes or {})["loopguard.run.id"]
             assert request.run_span == key_of(run)
+        until = time.monotonic() + 10  # a hook that is awaited is counted on its own thread
+        while len(stops(scene)) < len(("gate", *told)) and time.monotonic() < until:
+            time.sleep(0.01)
         results = stops(scene)
         assert sorted(results.values()) == [1, 1, 1]
         assert {result for _, result in results} == {"ok"}
