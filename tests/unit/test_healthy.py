@@ -15,8 +15,8 @@ from otel_loopguard.steps import Step
 LONG = "a long answer that differs each time: "
 
 
-def tool(name: str, arguments: object = "{}", **facts: Any) -> Step:
-    return Step(kind="tool", name=name, arguments=arguments, **{"result": "ok", **facts})
+def tool(name: str, arguments: object = "{}", *, result: object = "ok", **facts: Any) -> Step:
+    return Step(kind="tool", name=name, arguments=arguments, result=result, **facts)
 
 
 def turn(output: str = "done", **facts: Any) -> Step:
@@ -207,7 +207,7 @@ def test_foreign_arguments_cannot_break_what_ignores_some_of_them():
         __hash__ = None  # type: ignore[assignment]
 
         @property
-        def __class__(self) -> Any:
+        def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
             raise RuntimeError
 
     guard = LoopGuard(Policy(tools={"a": {"ignore_arguments": ["at"]}}))
