@@ -18,6 +18,8 @@ from otel_loopguard.steps import Step
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+_DEFAULT = Policy()
+
 
 class LoopGuard:
     """Decides, step by step, whether a run may go on. One guard per run, one caller at a time.
@@ -55,7 +57,7 @@ class LoopGuard:
         carried: Carried | None = None,
         **limits: Unpack[LimitOptions],
     ) -> None:
-        base = Policy.checked(policy)
+        base = _DEFAULT if policy is None else Policy.checked(policy)
         callback: object = on_violation
         if callback is not None and not callable(callback):
             message = f"on_violation: expected a callable or None, got {callback!r}"
