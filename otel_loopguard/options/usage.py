@@ -75,6 +75,6 @@ def masking_over(current: Masking, table: Mapping[str, object], path: str) -> Ma
         name: readers.get(name, switch_of)(given, f"{path}.{name}") for name, given in table.items()
     }
     try:
-        return msgspec.structs.replace(current, **made)
+        return Masking(**{**msgspec.structs.asdict(current), **made})
     except ValueError as error:  # of a key; it names itself
         raise PolicyError(str(error)) from None

@@ -46,8 +46,9 @@ def timers() -> Sequence[threading.Thread]:
 
 def found(process: Traced) -> list[tuple[str, str]]:
     return [
-        (record.attributes["loopguard.rule"], record.attributes["loopguard.action"])
-        for record in process.sink.records
+        (str(labels["loopguard.rule"]), str(labels["loopguard.action"]))
+        for labels, times in process.counts("loopguard.violations")
+        for _ in range(int(times))
     ]
 
 
@@ -65,7 +66,7 @@ def test_a_hang_is_told_of_while_it_lasts(
     with process.agent() as agent:
         process.work(1)
         with process.tool("slow") as hung:
-            wait_for(lambda: process.sink.records)
+            wait_for(lambda: found(process))
             took_s = time.monotonic() - began_s
             recording: Any = agent
             events = [dict(event.attributes) for event in recording.events]
@@ -95,7 +96,7 @@ def test_an_agent_s_own_limit_is_noticed_too(process: Traced) -> None:
         time.sleep(0.2)
         assert found(process) == [], "the lead may take its time"
         with process.agent("helper"), process.chat():
-            wait_for(lambda: process.sink.records)
+            wait_for(lambda: found(process))
 
     assert found(process) == [("time_budget", "abort")]
 
@@ -179,7 +180,7 @@ def test_after_it_has_been_noticed_no_model_is_asked(process: Traced) -> None:
     guard = process.guard(limits(max_duration_s=0.1), mode="enforce")
     with process.agent():
         with process.tool("slow"):
-            wait_for(lambda: process.sink.records)
+            wait_for(lambda: found(process))
         with process.chat(), pytest.raises(RunAborted):
             guard.admit()
 
@@ -190,13 +191,13 @@ def test_a_recording_of_it_shows_the_same(process: Traced) -> None:
     with process.agent():
         process.work(1)
         with process.tool("slow"):
-            wait_for(lambda: process.sink.records)
+            wait_for(lambda: found(process))
     with process.agent(), process.tool("other"):
         pass
     spans = [record_of(span) for span in process.spans]
 
     (violation,) = replay_spans(spans, rules, "file")[0].violations
-    (live,) = [record.attributes for record in process.sink.records]
+    (live,) = [event.attributes or {} for span in process.spans for event in span.events]
     assert (violation.rule, violation.action, violation.phase, violation.step) == (
         live["loopguard.rule"],
         live["loopguard.action"],
@@ -233,7 +234,7 @@ def test_a_tool_is_not_silent_while_an_agent_works_below_it(process: Traced) -> 
                 pass
         assert found(process) == []
         with process.chat():
-            wait_for(lambda: process.sink.records)
+            wait_for(lambda: found(process))
 
     assert found(process) == [("idle_run", "abort")]
 
@@ -328,7 +329,7 @@ def test_a_fault_in_one_run_does_not_end_the_watch_over_others(
         with poison, process.tool():
             wait_for(lambda: process.total("loopguard.errors"))
         with process.agent("healthy"), process.tool():
-            wait_for(lambda: process.sink.records)
+            wait_for(lambda: found(process))
 
     assert process.total("loopguard.errors") == 1
     assert found(process) == [("time_budget", "abort")]
