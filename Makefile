@@ -12,7 +12,7 @@ benchmarks := $(sort $(wildcard benchmarks/bench_*.py))
 
 .PHONY: demo test test-core test-frameworks $(frameworks:%=test-framework-%) test-system \
 	test-oldest test-all-pythons test-core-install pythons coverage lint types docs bench \
-	rule-pages bench-peers $(benchmarks) build requirements clean
+	mutants rule-pages bench-peers $(benchmarks) build requirements clean
 
 test: test-core test-frameworks
 
@@ -51,6 +51,10 @@ coverage:
 	$(in) test coverage run -m pytest -n auto --dist loadfile tests/unit tests/properties
 	$(in) test coverage combine --quiet
 	$(in) test coverage report
+
+# With `modules="guard.py detectors/*.py"` those only, with `sample=20` at most so many of each.
+mutants:
+	$(in) test python -m scripts.mutants $(modules:%='%') $(if $(sample),--sample $(sample))
 
 lint:
 	$(in) dev ruff check

@@ -211,11 +211,12 @@ class RunState:
         elif not self._sight.results_come:
             self._sight.expect_results(self._rules, self._outcomes)
             self.open.results_come = True
+        ended: bool | None
         if is_ordinary:
-            facts, ends = self._outcomes.of_tool(opened, step, elapsed_s)
+            facts, ended = self._outcomes.of_tool(opened, step, elapsed_s)
         else:
-            facts, ends = self._outcomes.of(opened, step, elapsed_s, silent_s)
-        ends = (totals.is_complete if ends is None else ends) and not self.open.is_working
+            facts, ended = self._outcomes.of(opened, step, elapsed_s, silent_s)
+        ends = (totals.is_complete if ended is None else ended) and not self.open.is_working
         if facts.failed:  # failures side by side are no repetition: say what had started by then
             facts = msgspec.structs.replace(facts, number=opened.number, started=totals.steps)
         if self._on_facts is not None:

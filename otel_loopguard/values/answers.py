@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, TypeGuard, cast
 
 import msgspec
 
@@ -81,6 +81,10 @@ def found_nothing(text: bytes) -> bool:
     if first == b'"':
         return len(text) > 4 and _says_nothing(_decoded(text))  # noqa: PLR2004 - `"ok"`
     return first in (b"[", b"{") and _is_nothing(_decoded(text), layers=3)
+
+
+def _is_members(content: object) -> TypeGuard[_Members]:
+    return isinstance(content, dict)
 
 
 def _decoded(text: bytes | str) -> object:
@@ -171,9 +175,9 @@ def nearly_equal(one: bytes, other: bytes, masking: Masking = _MASKING) -> bool:
         return True
     content, its_content = _decoded(masked), _decoded(its_masked)
     try:
-        if isinstance(content, dict) and isinstance(its_content, dict):
-            return _same_request(cast("_Members", content), cast("_Members", its_content))
-        return content is not None and _same(cast("object", content), its_content)
+        if _is_members(content) and _is_members(its_content):
+            return _same_request(content, its_content)
+        return content is not None and _same(content, its_content)
     except RecursionError:  # nothing that people ask for is so deep
         return False
 

@@ -42,24 +42,26 @@ class Report(NamedTuple):
     """How many there are; fewer were tried where a sample was asked for."""
     fates: dict[Mutation, Fate]
 
-    def row(self) -> str:
-        counts = Counter(self.fates.values())
-        tried = len(self.fates)
-        score = f"{1 - counts['survived'] / tried:7.1%}" if tried else "      -"
-        sampled = "" if tried == self.of else f"  of {self.of}"
-        figures = (tried, counts["killed"], counts["survived"], counts["timed out"])
-        return f"{self.module:38}" + "".join(f"{n:10}" for n in figures) + f"{score}{sampled}"
-
-    def survivors(self) -> Iterator[str]:
-        lines = (ROOT / "otel_loopguard" / self.module).read_text().splitlines()
-        for mutation in sorted(m for m, fate in self.fates.items() if fate == "survived"):
-            place = f"otel_loopguard/{self.module}:{mutation.line}"
-            yield f"{place}: {mutation.before}  ->  {mutation.after}"
-            if mutation.before != (whole := lines[mutation.line - 1].strip()):
-                yield f"        in: {whole}"
-
 
 HEAD = f"{'module':38}{'mutants':>10}{'killed':>10}{'survived':>10}{'timed out':>10}  score"
+
+
+def row(name: str, reports: Sequence[Report]) -> str:
+    counts = Counter(fate for report in reports for fate in report.fates.values())
+    tried, of = counts.total(), sum(report.of for report in reports)
+    figures = (tried, counts["killed"], counts["survived"], counts["timed out"])
+    score = f"{1 - counts['survived'] / tried:7.1%}" if tried else "      -"
+    sampled = "" if tried == of else f"  a sample of {of}"
+    return f"{name:38}" + "".join(f"{figure:10}" for figure in figures) + f"{score}{sampled}"
+
+
+def survivors(report: Report) -> Iterator[str]:
+    path = f"otel_loopguard/{report.module}"
+    lines = (ROOT / path).read_text().splitlines()
+    for mutation in sorted(m for m, fate in report.fates.items() if fate == "survived"):
+        whole = lines[mutation.line - 1].strip()
+        inside = "" if mutation.before == whole else f"  in  {whole}"
+        yield f"{path}:{mutation.line}: {mutation.before}  ->  {mutation.after}{inside}"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -81,12 +83,9 @@ def main(arguments: Sequence[str]) -> int:
             copy(ROOT / name, tree / name)
         settle(tree)
         reports = [reported(module, tree, options) for module in modules]
-    print(f"\n{HEAD}")
-    print("\n".join(report.row() for report in reports))
-    every = {(r.module, m): fate for r in reports for m, fate in r.fates.items()}
-    print(Report("all", sum(report.of for report in reports), every).row())
-    print("\nsurvivors")
-    print("\n".join(line for report in reports for line in report.survivors()) or "none")
+    table = [row(report.module, [report]) for report in reports]
+    print("", HEAD, *table, row("all", reports), sep="\n")
+    print("", "survivors", *(line for report in reports for line in survivors(report)), sep="\n")
     return 0
 
 
@@ -101,8 +100,8 @@ def settle(tree: Path) -> None:
 def reported(module: str, tree: Path, options: argparse.Namespace) -> Report:
     """Find out what becomes of a module's mutants."""
     every = mutations_of((tree / "otel_loopguard" / module).read_text())
-    few = options.sample is not None and options.sample < len(every)
-    tried = random.Random(SEED).sample(every, options.sample) if few else every  # noqa: S311
+    shuffled = random.Random(SEED).sample(every, len(every))  # noqa: S311 -- the same each time
+    tried = shuffled[: options.sample]
     known = Known(module, tests_of(module))
     if options.fresh:
         known.forget()
@@ -115,10 +114,11 @@ def reported(module: str, tree: Path, options: argparse.Namespace) -> Report:
 
 
 def run(module: str, new: Sequence[Mutation], tree: Path, jobs: int, known: Known) -> None:
-    """Run tests on mutants: in place where that is possible, else on ones that are imported anew."""
+    """Run tests on mutants: in place where possible, else on ones that are imported anew."""
     output = tree / "output.txt"
     output.write_text("")
-    process = get_context("fork").Process(target=run_in_place, args=(module, new, tree, jobs, known))
+    work = (module, new, tree, jobs, known)
+    process = get_context("fork").Process(target=run_in_place, args=work)
     process.start()
     process.join()
     if process.exitcode:
@@ -133,9 +133,7 @@ def run(module: str, new: Sequence[Mutation], tree: Path, jobs: int, known: Know
         known.learn(end.number, end.fate)
 
 
-def run_in_place(
-    module: str, new: Sequence[Mutation], tree: Path, jobs: int, known: Known
-) -> None:
+def run_in_place(module: str, new: Sequence[Mutation], tree: Path, jobs: int, known: Known) -> None:
     """Run tests on mutants, in a process of their own, that are put in place."""
     with (tree / "output.txt").open("a") as output:
         for descriptor in (1, 2):

@@ -100,7 +100,7 @@ class InPlace:
             code = mutated(source, mutation.number, str(self._path))
             if not _fits(code, live):
                 continue
-            mine = [(item, seconds) for item, seconds, calls in called if mutation.function in calls]
+            mine = [(item, took) for item, took, calls in called if mutation.function in calls]
             items = [item for item, _ in mine]
 
             def test(code: CodeType = code, items: Sequence[pytest.Item] = items) -> int:
@@ -127,7 +127,7 @@ def preload(tree: Path) -> None:
 
 def usual_s(tree: Path) -> float:
     """Return how long the tests take where nothing is changed, once they have been run so."""
-    measured = json.loads((tree / MEASURED).read_text())
+    measured: list[tuple[float, object]] = json.loads((tree / MEASURED).read_text())
     return STARTING_S + sum(seconds for seconds, _ in measured)
 
 
@@ -173,7 +173,9 @@ class _Calls:
     def _started(self, code: CodeType, _: int) -> object:
         if code.co_filename == self._path:
             self._seen.add(_key(code))
-        return sys.monitoring.DISABLE if sys.version_info >= (3, 12) else None
+        if sys.version_info >= (3, 12):
+            return sys.monitoring.DISABLE
+        return None
 
     def taken(self) -> set[Function]:
         """Return those called since the last time."""

@@ -14,7 +14,7 @@ from scripts.environment import ROOT, cache
 
 Fate: TypeAlias = Literal["killed", "survived", "timed out"]
 
-MAKER = ROOT / "scripts/mutants/mutations.py"
+MAKERS = [ROOT / f"scripts/mutants/{name}.py" for name in ("mutations", "places")]
 
 
 class Known:
@@ -22,7 +22,7 @@ class Known:
 
     def __init__(self, module: str, tests: Sequence[str]) -> None:
         name = module.removesuffix(".py").replace("/", ".")
-        source = _digest([MAKER, ROOT / "otel_loopguard" / module])
+        source = _digest([*MAKERS, ROOT / "otel_loopguard" / module])
         self._path = cache() / "mutants" / f"{name}-{source}.txt"
         self._tests = _digest(_files(tests))
 
@@ -49,9 +49,7 @@ class Known:
 
 def _files(tests: Sequence[str]) -> list[Path]:
     paths = [ROOT / "tests" / test.partition("::")[0] for test in tests]
-    return [
-        file for path in paths for file in (sorted(path.glob("*.py")) if path.is_dir() else [path])
-    ]
+    return [file for path in paths for file in (path, *sorted(path.glob("*.py"))) if file.is_file()]
 
 
 def _digest(paths: Sequence[Path]) -> str:

@@ -1,18 +1,18 @@
 """Small changes to Python code, one at a time, each of which some test should notice.
 
 Comparisons, boundaries, conditions, operators, constants, `min` and `max`, what is returned, and
-statements that are left out. Nothing is changed that only types, documents or reports: annotations,
-docstrings, `__slots__`, decorators, and the wording of what is raised.
+statements that are left out.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from types import CodeType
 from typing import NamedTuple, TypeAlias
 
+from scripts.mutants.places import Place, places_in
 
 Function: TypeAlias = tuple[str, int]
 """The name of a function and its first line."""
@@ -27,15 +27,6 @@ class Mutation(NamedTuple):
     """The one around it; `None` where it is worked out when the module is imported."""
     before: str
     after: str
-
-
-class _Place(NamedTuple):
-    """Where a node stands in its parent."""
-
-    node: ast.AST
-    put: Callable[[ast.AST], None]
-    function: ast.FunctionDef | None
-    """The innermost function around it."""
 
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -65,22 +56,6 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 }
 FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
-UNTOUCHED: frozenset[tuple[type[ast.AST], str]] = frozenset(
-    (
-        (ast.AnnAssign, "annotation"),
-        (ast.ClassDef, "bases"),
-        (ast.ClassDef, "decorator_list"),
-        (ast.ClassDef, "keywords"),
-        (ast.ClassDef, "type_params"),
-        (ast.FunctionDef, "decorator_list"),
-        (ast.FunctionDef, "returns"),
-        (ast.FunctionDef, "type_params"),
-        (ast.Raise, "exc"),
-        (ast.Raise, "cause"),
-        (ast.arg, "annotation"),
-    )
-)
-FOR_TYPES = ("TypeAlias", "TypeVar", "Literal", "__slots__", "__all__", "TYPE_CHECKING", "cast")
 OMITTED = (ast.Assign, ast.AugAssign, ast.Break, ast.Continue, ast.Delete, ast.Expr, ast.Raise)
 """Statements that are left out, apart from `return`."""
 
@@ -107,14 +82,14 @@ def mutated(source: str, number: int, path: str) -> CodeType:
     return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
 
 
-def _changes(tree: ast.Module) -> Iterator[tuple[_Place, ast.AST]]:
-    return ((place, variant) for place in _places(tree, None) for variant in _variants(place))
+def _changes(tree: ast.Module) -> Iterator[tuple[Place, ast.AST]]:
+    return ((place, variant) for place in places_in(tree) for variant in _variants(place))
 
 
 def _function(node: ast.FunctionDef | None) -> Function | None:
     if node is None:
         return None
-    return node.name, min(part.lineno for part in (node, *node.decorator_list))
+    return node.name, min([node.lineno, *(part.lineno for part in node.decorator_list)])
 
 
 def _line(node: ast.AST) -> int:
@@ -126,57 +101,7 @@ def _shown(node: ast.AST) -> str:
     return text if len(text) <= 100 else f"{text[:97]}..."  # noqa: PLR2004 -- a line's width
 
 
-def _places(parent: ast.AST, around: ast.FunctionDef | None) -> Iterator[_Place]:
-    if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant):
-        yield from _places(parent.value, around)
-        return
-    for field, value in ast.iter_fields(parent):
-        # Defaults are worked out where the function is defined.
-        is_inside = isinstance(parent, ast.FunctionDef) and field == "body"
-        function = parent if is_inside else around
-        if (type(parent), field) in UNTOUCHED or _is_typed(parent, field):
-            continue
-        for index, node in enumerate(value if isinstance(value, list) else [value]):
-            if isinstance(node, ast.AST) and not _is_for_readers(node):
-                yield _Place(node, _putter(parent, field, value, index), function)
-                yield from _places(node, function)
-
-
-def _is_typed(parent: ast.AST, field: str) -> bool:
-    """Say whether a value is one of a few words, so that a type checker notices any other."""
-    if not isinstance(parent, ast.AnnAssign) or field != "value":
-        return False
-    words = [part for part in ast.walk(parent) if isinstance(part, ast.Constant)]
-    typed = "str" in ast.unparse(parent.annotation)
-    return not typed and any(isinstance(word.value, str) for word in words)
-
-
-def _putter(parent: ast.AST, field: str, value: object, index: int) -> Callable[[ast.AST], None]:
-    def put(node: ast.AST) -> None:
-        if isinstance(value, list):
-            value[index] = node
-        else:
-            setattr(parent, field, node)
-
-    return put
-
-
-def _is_for_readers(node: ast.AST) -> bool:
-    """Say whether a node is of no consequence when the code runs: types, documents, wording."""
-    match node:
-        case ast.JoinedStr() | ast.Import() | ast.ImportFrom() | ast.keyword(arg="strict"):
-            return True
-        case ast.Expr(value=ast.Constant()):
-            return True
-        case ast.AnnAssign(annotation=named) | ast.Assign(targets=[named]):
-            return isinstance(named, ast.Name) and named.id in FOR_TYPES
-        case ast.Subscript(value=named) | ast.If(test=named) | ast.Call(func=named):
-            return isinstance(named, ast.Name) and named.id in FOR_TYPES
-        case _:
-            return False
-
-
-def _variants(place: _Place) -> Iterator[ast.AST]:
+def _variants(place: Place) -> Iterator[ast.AST]:
     node = place.node
     match node:
         case ast.Compare():

@@ -1,4 +1,4 @@
-"""Runs each mutant in a forked process of its own, some side by side, for as long as it may take."""
+"""Runs each mutant in a forked process of its own, some side by side, in bounded time."""
 
 from __future__ import annotations
 

@@ -64,15 +64,17 @@ CANONICAL = (
     "unit/test_canonical_bounds.py",
     "properties/test_odd_inputs.py",
 )
-RESULTS = ("properties/test_results.py", "unit/test_memory.py", "unit/test_results_page.py", "cases")
+RESULTS = ("unit/test_memory.py", "unit/test_results_page.py", "properties/test_results.py")
 
 TESTS = {
     "detectors/stagnation.py": (*STAGNATION, *RULES),
     "detectors/_stagnation_classes.py": (*STAGNATION, "unit/test_guard.py", "cases"),
+    "detectors/_[a-z]*.py": (*RULES[:-2], "cases"),
+    "detectors/__init__.py": ("unit/test_policy.py", "unit/test_policy_page.py", *RULES[:3]),
     "detectors/*.py": RULES,
     "engine/*.py": ENGINE,
     "guard.py": ENGINE,
-    "endings.py": ("unit/test_endings.py", *ENGINE),
+    "endings.py": ("unit/test_endings.py", "unit/test_rules.py", "unit/test_guard.py", "cases"),
     "settings.py": (*POLICY, *ENGINE),
     "decisions.py": ENGINE,
     "policy.py": POLICY,
@@ -102,7 +104,7 @@ def tests_of(module: str) -> tuple[str, ...]:
 
 
 def rule_of(module: str) -> str | None:
-    """Return the rule whose module it is: tests that are made for each rule run for this one only."""
+    """Return the rule whose module it is: tests made for each rule run for this one only."""
     folder, _, name = module.rpartition("/")
     rule = name.removesuffix(".py")
     return rule if folder == "detectors" and not rule.startswith("_") else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
@@ -18,7 +19,18 @@ _Item = TypeVar("_Item")
 names = st.sampled_from("abc")
 agents = st.sampled_from(["", "", "", "x", "y", "z"])
 times = st.sampled_from([0, 0, 0, 1, 5])
-results = st.sampled_from(["1", "1", "1", "2", UNKNOWN]) | st.integers(0, 999).map(str)
+
+
+def long_text(number: int) -> str:
+    """Return a result that is not short: what is new in it is of no interest to most rules."""
+    return f"page {number}: " + "and so on " * 20
+
+
+results = (
+    st.sampled_from(["1", "1", "1", "2", UNKNOWN])
+    | st.integers(0, 999).map(str)
+    | st.integers(0, 9).map(long_text)
+)
 
 tool_calls = st.builds(
     Step,
@@ -73,9 +85,9 @@ plain_calls = st.builds(
 late = st.sampled_from([False] * 9 + [True])
 
 
-def stretch_of(length: int) -> list[Step]:
+def stretch_of(length: int, text: Callable[[int], str]) -> list[Step]:
     """Return calls of which each brings something new the first time."""
-    return [Step(kind="tool", name="a", arguments=f"{n}", result=f"n{n}") for n in range(length)]
+    return [Step(kind="tool", name="a", arguments=f"{n}", result=text(n)) for n in range(length)]
 
 
 def at_once(parts: list[tuple[list[Step], bool]]) -> list[Timed]:
@@ -83,10 +95,9 @@ def at_once(parts: list[tuple[list[Step], bool]]) -> list[Timed]:
     return [Timed(step, late=is_late) for steps, is_late in parts for step in steps]
 
 
+stretches = st.builds(stretch_of, st.integers(1, 14), st.sampled_from(["n{}".format, long_text]))
 one = st.one_of(*[plain_calls] * 7, turns).map(lambda step: [step])
-repetitive_words = words_of(
-    st.tuples(st.one_of(*[one] * 8, st.integers(1, 14).map(stretch_of)), late)
-).map(at_once)
+repetitive_words = words_of(st.tuples(st.one_of(*[one] * 8, stretches), late)).map(at_once)
 """Runs of calls that are much like each other, with stretches of news between."""
 
 few = st.none() | st.integers(1, 9)

@@ -26,6 +26,7 @@ NOTHING: list[object] = [
     {"count": 0},
     {"totalHits": 0, "took": 5, "error": None, "has_more": False, "next": ""},
     {"items": [], "nextCursor": None, "status": "ok"},
+    {"results": [], "owner": None, "cached": False, "note": ""},
     {"message": "No results found"},
     {"result": "[]"},
     [{"type": "text", "text": "No results found."}],
@@ -120,8 +121,29 @@ def test_what_is_no_canonical_text_is_no_answer_of_nothing(text: bytes) -> None:
     assert not found_nothing(text)
 
 
+def test_a_long_text_is_no_answer_of_nothing() -> None:
+    short, long = (text_of("No results found for " + "x" * letters) for letters in (177, 178))
+
+    assert (len(short), len(long)) == (200, 201)
+    assert found_nothing(short)
+    assert not found_nothing(long)
+
+
+@pytest.mark.parametrize(
+    ("value", "layers"), [({"result": "[]"}, 2), ([{"text": "[]"}], 1), ({"a": ["b"]}, 0)]
+)
+def test_nothing_is_looked_for_three_layers_deep(value: object, layers: int) -> None:
+    values = [value]
+    for _ in range(4):
+        values.append({"result": json.dumps(values[-1])})
+    answers = [found_nothing(json.dumps(value).encode()) for value in values]
+
+    assert answers == [True] * layers + [False] * (5 - layers)
+
+
 UUIDS = ("550e8400-e29b-41d4-a716-446655440000", "6ba7b810-9dad-11d1-80b4-00c04fd430c8")
 PARIS = "paris weather report for the summer season in the city centre"
+PROSE = " ".join(f"{first}{second}" for first in "abcdef" for second in "qrstuvwxyz")
 MADE = ("req-000000-9f00000", "req-000001-9f07919")
 TIMES = ("2026-11-29T20:00:00Z", "2026-11-29T20:00:01Z")
 
@@ -145,6 +167,17 @@ SAME: list[tuple[str, Any, Any]] = [
         {"order": "C-78", "request_id": MADE[1], "timestamp": TIMES[1]},
     ),
     ("uuid of a request", {"n": 1, "nonce": UUIDS[0]}, {"n": 1, "nonce": UUIDS[1]}),
+    ("first moment", {"n": 1, "nonce": 1_000_000_000}, {"n": 1, "nonce": 1_000_000_001}),
+    ("other words", {"q": "alpha beta gamma delta"}, {"q": "gamma epsilon alpha beta"}),
+    ("two words in turn", {"q": "alpha beta gamma delta"}, {"q": "alpha gamma beta epsilon"}),
+    ("a word further on", {"q": "alpha beta delta gamma"}, {"q": "alpha beta gamma epsilon"}),
+    ("fewer words", {"q": "a1 hotel near b2 station"}, {"q": "b2 station hotel by a1 near"}),
+    ("as many words", {"q": PROSE}, {"q": " ".join(reversed(PROSE.split()))}),
+    (
+        "words beside equal lines",
+        {"q": "paris weather", "c": "a\nb"},
+        {"q": "weather paris", "c": "a\nb"},
+    ),
     ("moment", {"q": "a b", "timestamp": 1770000000}, {"q": "a b", "timestamp": 1770000001}),
     ("moment beside a path", {"p": "/a", "timestamp": 2e9}, {"p": "/a", "timestamp": 2.1e9}),
 ]
@@ -161,6 +194,14 @@ OTHER: list[tuple[str, Any, Any]] = [
     ("keys below", {"a": {"q": "a b c"}}, {"a": {"p": "a b c"}}),
     ("length of a list", {"a": ["x"]}, {"a": ["x", "x"]}),
     ("item of a list", {"a": ["x"]}, {"a": ["y"]}),
+    ("one item of two", {"a": ["x", "y"]}, {"a": ["x", "z"]}),
+    ("one member of two", {"a": {"q": "a b", "n": 1}}, {"a": {"q": "a b", "n": 2}}),
+    ("a single word and a filler", {"q": "paris"}, {"q": "in paris"}),
+    ("a word more than prose", {"q": PROSE}, {"q": f"{PROSE} more"}),
+    ("another word and one more", {"q": "a1 b1 c1 d1 now"}, {"q": "a1 b1 c1 d1 then or so"}),
+    ("number in other words", {"q": "read chapter 1 of it"}, {"q": "of it read chapter 2"}),
+    ("moment that is none", {"n": 1, "nonce": 999_999_999}, {"n": 1, "nonce": 1_000_000_001}),
+    ("nonce of another type", {"n": 1, "nonce": None}, {"n": 1, "nonce": [1]}),
     ("type", {"a": "1 2"}, {"a": 12}),
     ("true and one", {"a": True}, {"a": 1}),
     ("nothing in common", {"q": "paris weather"}, {"q": "rome hotels"}),
@@ -223,6 +264,22 @@ def test_what_cannot_be_read_equals_itself_only(text: bytes) -> None:
     assert nearly_equal(text, text)
     assert not nearly_equal(text, text + b" ")
     assert not nearly_equal(text, b"{}")
+
+
+def test_two_thousand_bytes_are_compared_by_their_parts() -> None:
+    short, one, other = (b'{"q":"paris weather%s"}' % (b" " * spaces) for spaces in (0, 1979, 1980))
+
+    assert (len(one), len(other)) == (2000, 2001)
+    assert nearly_equal(short, one)
+    assert nearly_equal(one, short)
+    assert not nearly_equal(short, other)
+    assert not nearly_equal(other, short)
+
+
+def test_what_is_deeper_than_python_goes_is_not_compared() -> None:
+    one, other = (b"[" * 990 + number + b"]" * 990 for number in (b"1", b"2"))
+
+    assert not nearly_equal(one, other)
 
 
 def test_long_equal_texts_are_equal() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from otel_loopguard.detectors import DETECTORS, RULES
 from otel_loopguard.policy import Policy
 from tests.unit._words import Found, found_in, stop, violations, warn
 
@@ -187,3 +188,28 @@ def test_the_line_that_was_crossed_and_the_steps_that_only_repeated(
     *_, violation = violations(policy, word)
 
     assert (violation.threshold, violation.wasted_steps) == expected
+
+
+OF_LIMITS = {
+    "agent_depth": "MAX_AGENT_DEPTH_EXCEEDED",
+    "consecutive_errors": "MAX_CONSECUTIVE_ERRORS_EXCEEDED",
+    "context_budget": "MAX_CONTEXT_EXCEEDED",
+    "cost_budget": "MAX_COST_EXCEEDED",
+    "idle_run": "MAX_IDLE_EXCEEDED",
+    "idle_turns": "MAX_TURNS_WITHOUT_TOOL_EXCEEDED",
+    "llm_call_budget": "MAX_LLM_CALLS_EXCEEDED",
+    "loop_pattern": "LOOP_PATTERN_DETECTED",
+    "repeated_call_limit": "REPEATED_CALL_LIMIT_EXCEEDED",
+    "same_tool": "SAME_TOOL_LIMIT_EXCEEDED",
+    "step_budget": "MAX_STEPS_EXCEEDED",
+    "step_rate": "MAX_STEP_RATE_EXCEEDED",
+    "time_budget": "MAX_DURATION_EXCEEDED",
+    "token_budget": "MAX_TOKENS_EXCEEDED",
+    "tool_call_budget": "MAX_TOOL_CALLS_EXCEEDED",
+}
+
+
+def test_a_reason_is_the_name_of_its_rule_or_of_its_limit():
+    reasons = {kind.rule: kind.reason for kind in DETECTORS}
+
+    assert reasons == OF_LIMITS | {name: f"{name.upper()}_DETECTED" for name in RULES}

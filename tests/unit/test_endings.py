@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from otel_loopguard.canonical import UNKNOWN, Unknown
-from otel_loopguard.endings import Status, ending_of, finished
+from otel_loopguard.endings import Status, asks_for_tools, ending_of, finished
 from otel_loopguard.steps import Step, ToolCall
 
 CALL = (ToolCall(name="search"),)
@@ -66,6 +66,29 @@ def turn(
 )
 def test_how_a_step_would_end_the_run(step: Step, status: Status) -> None:
     assert ending_of(step) == status
+
+
+@pytest.mark.parametrize(
+    ("reasons", "status"),
+    [
+        ("stop end_turn stop_sequence completed complete end eos eos_token", "complete"),
+        ("length max_tokens max_output_tokens incomplete model_length", "truncated"),
+        ("content_filter content-filter content_filtered safety refusal blocklist", "filtered"),
+        ("prohibited_content recitation spii guardrail_intervened", "filtered"),
+    ],
+)
+def test_every_spelling_of_an_ending(reasons: str, status: Status) -> None:
+    endings = {reason: ending_of(turn(reason)) for reason in reasons.split()}
+
+    assert endings == dict.fromkeys(endings, status)
+
+
+@pytest.mark.parametrize(
+    "reason", ["tool_calls", "tool_call", "tool_use", "tool-calls", "function_call"]
+)
+def test_every_spelling_of_asking_for_tools(reason: str) -> None:
+    assert asks_for_tools(turn(reason))
+    assert ending_of(turn("stop", reason)) == "running"
 
 
 def test_a_turn_has_finished_the_run_only_if_its_text_is_known() -> None:

@@ -95,6 +95,9 @@ def test_another_cause_is_another_error(one: str, other: str) -> None:
         ("a.BError: x\n\tat a.b(C.java:1)\nmore of it", "a.BError: more of it"),
         ("panic: x 5\n\ngoroutine 1 [running]:\nexit status 2", "panic: x #"),
         ("x" * 10_000, "x" * 160),
+        ("begin " + "x" * 10_000, "begin " + "x" * 154),
+        ("x" * 4_000 + "\nboom 5\n" + "\n" * 200, "boom #"),
+        ("ValueError: x", "ValueError: x"),
         ("x" * 10_000 + "\nboom 5", "boom #"),
         ("boom \udc80 5", "boom \udc80 #"),
     ],
@@ -103,12 +106,27 @@ def test_a_signature(error: str, signature: str) -> None:
     assert error_signature(error) == signature
 
 
+def nested(key: str, layers: int) -> object:
+    return {key: nested(key, layers - 1)} if layers else "boom"
+
+
 ERRORS: list[tuple[str, object, str]] = [
     ("prefix", "Error: old string not found", "Error: old string not found"),
     ("small letters", "error: no such option", "error: no such option"),
     ("capitals", "ERROR: no", "ERROR: no"),
     ("tool", "Error executing tool search: no", "Error executing tool search: no"),
     ("query", "Error executing query: no", "Error executing query: no"),
+    ("call", "Error calling search: no", "Error calling search: no"),
+    ("invocation", "Error invoking search: no", "Error invoking search: no"),
+    ("run", "Error running search: no", "Error running search: no"),
+    (
+        "CrewAI without a line",
+        "I encountered an error while trying to use the tool. x",
+        "I encountered an error while trying to use the tool. x",
+    ),
+    ("the last capital", "ZipError: x", "ZipError: x"),
+    ("the last letter", "zlib.ZipError: x", "zlib.ZipError: x"),
+    ("underscore", "_a.ZipError: x", "_a.ZipError: x"),
     (
         "Agents SDK",
         "An error occurred while running the tool. Error: x",
@@ -138,7 +156,14 @@ ERRORS: list[tuple[str, object, str]] = [
     ("object", {"error": {"code": 429, "message": "slow down"}}, "429: slow down"),
     ("object with a message alone", {"error": {"message": "boom"}}, "boom"),
     ("object without a message", {"error": {"a": 1}}, '{"a":1}'),
+    ("object with a type", {"error": {"type": "busy", "message": "wait"}}, "busy: wait"),
+    ("object with a name", {"error": {"name": "Busy", "message": "wait"}}, "Busy: wait"),
     ("list", {"error": ["a", "b"]}, "a\nb"),
+    ("lists in lists", {"error": [[[["boom"]]]]}, "boom"),
+    ("texts in texts", {"error": nested("text", 4)}, "boom"),
+    ("messages in messages", {"error": nested("message", 4)}, "boom"),
+    ("too deep", {"error": nested("message", 5)}, '{"message":{"message":"boom"}}'),
+    ("as much as is read", {"error": "x" * (16_384 - 12)}, "x" * (16_384 - 12)),
     ("MCP", {"content": [{"type": "text", "text": "boom"}], "isError": True}, "boom"),
     ("Messages", {"content": "boom", "is_error": True}, "boom"),
     ("MCP without words", {"content": [{"type": "image", "text": ""}], "isError": True}, "error"),
@@ -153,7 +178,9 @@ NO_ERRORS: list[tuple[str, object]] = [
     ("heading", "Errors: what they are"),
     ("test output", "1 failed, 2 passed"),
     ("log", "ERROR: a\nINFO: b\nERROR: c"),
+    ("log of two lines", "ERROR: a\nINFO: b"),
     ("log of Python", "ERROR:root:a"),
+    ("words before the name", "This is no Error: fine"),
     ("log with times", "ERROR 20:00:00 a"),
     ("denial", "Error: none"),
     ("error of nothing", "Error: "),
@@ -172,6 +199,10 @@ NO_ERRORS: list[tuple[str, object]] = [
     ("ok", {"error": "deprecated", "ok": True}),
     ("job", {"status": "error", "message": "the job failed"}),
     ("flag alone", {"error": True}),
+    ("more than is read", {"error": "x" * (16_384 - 11)}),
+    ("lists too deep", {"error": [[[[["boom"]]]]]}),
+    ("object in lists too deep", {"error": [[[[{"message": "boom"}]]]]}),
+    ("texts too deep", {"error": nested("text", 5)}),
     ("MCP", {"content": [{"type": "text", "text": "fine"}], "isError": False}),
     ("no word for it", {"error": "none"}),
     ("inside", {"a": {"error": "boom"}}),
@@ -216,6 +247,7 @@ def test_data_that_is_too_deep_is_no_error() -> None:
         ("mvn\nBUILD FAILURE in 5\nbye", ("BUILD FAILURE",), "BUILD FAILURE in 5"),
         ("BUILD FAILURE", ("x", "^BUILD"), "BUILD FAILURE"),
         ({"state": "broken"}, ('"state":"broken"',), '{"state":"broken"}'),
+        ("\nBUILD FAILURE", ("BUILD",), "BUILD FAILURE"),
         ("a\nb", ("c",), None),
         ("npm\nnpm ERR! a\nb", ("^npm ERR!",), "npm ERR! a"),
         ("Error: x", ("c",), "Error: x"),

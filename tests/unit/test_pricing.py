@@ -232,7 +232,7 @@ class TestWhichSource:
     def test_the_name_of_an_agent_is_no_model(self):
         step = Step(kind="agent", name="gpt-4o", input_tokens=1_000_000)
 
-        assert Pricing(Usage(prices={"gpt-4o": PLAIN})).cost_of(step) is None
+        assert Pricing(Usage(prices={"gpt-4o": PLAIN, "*": PLAIN})).cost_of(step) is None
         assert Pricing(estimate=True).cost_of(step) is None
 
     @pytest.mark.parametrize("kind", ["llm", "tool", "agent", "custom"])
@@ -292,10 +292,17 @@ class TestEstimates:
         [
             ("openai", "gpt-4o", 2.5),
             ("OpenAI", "gpt-4o-2024-08-06", 2.5),
-            ("azure.ai.openai", "gpt-4o", 2.5),
-            ("az.ai.inference", "gpt-4o", 2.5),
+            ("azure.ai.openai", "grok-3", 3),
+            ("az.ai.openai", "grok-3", 3),
+            ("azure.ai.inference", "grok-3", 3),
+            ("az.ai.inference", "grok-3", 3),
             ("", "gpt-4o", 2.5),
             ("LangChain", "gpt-4o", 2.5),
+            ("autogen", "gpt-4o", 2.5),
+            ("crewai", "gpt-4o", 2.5),
+            ("langgraph", "gpt-4o", 2.5),
+            ("microsoft.agent_framework", "gpt-4o", 2.5),
+            ("strands-agents", "gpt-4o", 2.5),
             ("anthropic", "claude-3-5-haiku-20241022", 0.8),
             ("aws.bedrock", "anthropic.claude-3-haiku-20240307-v1:0", 0.25),
             ("gcp.gemini", "gemini-2.0-flash", 0.1),

@@ -124,6 +124,7 @@ DIFFERENT_RESULTS: list[tuple[str, object, object]] = [
     ("kibibytes", "5 MB in file5m", "6 MB in file5m"),
     ("cursor", {"next_cursor": "a"}, {"next_cursor": "b"}),
     ("status", {"status": "queued"}, {"status": "running"}),
+    ("a value beside a volatile one", {"pid": 1, "page": 1}, {"pid": 1, "page": 2}),
 ]
 
 EQUAL_ARGUMENTS: list[tuple[str, object, object]] = [
