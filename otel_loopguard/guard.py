@@ -237,7 +237,7 @@ class LoopGuard:
 
     def _note_facts(self, facts: Facts) -> None:
         try:
-            if self._on_facts is not None:
+            if self._on_facts is not None:  # pragma: no branch -- else nobody notes them
                 self._on_facts(facts)
         except Exception:  # noqa: BLE001 -- a foreign callback may do anything
             self._failed_callbacks += 1

@@ -148,8 +148,6 @@ class Memory:
 
 
 def _keep(store: dict[int, _Recent], key: int, recent: _Recent) -> None:
-    if key in store:
-        del store[key]
-    elif len(store) == RECENT:
-        del store[next(iter(store))]
+    """Make one that is kept the most recent."""
+    del store[key]
     store[key] = recent

@@ -39,7 +39,7 @@ def identify(step: Step, options: ToolOptions | None, who: str) -> Identity:
     if options is not None and options.ignore_arguments:
         ignored = options.ignore_arguments
         text = b"{}" if ignored is True else _without(text, ignored or ())
-        if text is UNKNOWN:
+        if text is UNKNOWN:  # pragma: no cover -- what has been read can be written
             return NOBODY
         counted = hash(text)
     call = hash((who, step.name, counted))

@@ -32,9 +32,6 @@ class Sight:
         """Tool calls were counted as ones whose results stay unknown."""
         self._waiting: list[tuple[OpenStep, Facts]] = []
 
-    def __len__(self) -> int:
-        return len(self._waiting)
-
     def do_without(self, opened: OpenStep, facts: Facts, outcomes: Outcomes) -> None:
         """While no tool call has come back, decide which of them count as if none would."""
         if opened.kind == "tool" and opened.rules.compares:

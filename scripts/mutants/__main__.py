@@ -41,6 +41,7 @@ class Report(NamedTuple):
     of: int
     """How many there are; fewer were tried where a sample was asked for."""
     fates: dict[Mutation, Fate]
+    source: str
 
 
 HEAD = f"{'module':38}{'mutants':>10}{'killed':>10}{'survived':>10}{'timed out':>10}  score"
@@ -57,7 +58,7 @@ def row(name: str, reports: Sequence[Report]) -> str:
 
 def survivors(report: Report) -> Iterator[str]:
     path = f"otel_loopguard/{report.module}"
-    lines = (ROOT / path).read_text().splitlines()
+    lines = report.source.splitlines()
     for mutation in sorted(m for m, fate in report.fates.items() if fate == "survived"):
         whole = lines[mutation.line - 1].strip()
         inside = "" if mutation.before == whole else f"  in  {whole}"
@@ -99,10 +100,11 @@ def settle(tree: Path) -> None:
 
 def reported(module: str, tree: Path, options: argparse.Namespace) -> Report:
     """Find out what becomes of a module's mutants."""
-    every = mutations_of((tree / "otel_loopguard" / module).read_text())
+    source = (tree / "otel_loopguard" / module).read_text()
+    every = mutations_of(source)
     shuffled = random.Random(SEED).sample(every, len(every))  # noqa: S311 -- the same each time
     tried = shuffled[: options.sample]
-    known = Known(module, tests_of(module))
+    known = Known(module, tests_of(module), tree)
     if options.fresh:
         known.forget()
     new = [mutation for mutation in tried if mutation.number not in known.fates()]
@@ -110,7 +112,7 @@ def reported(module: str, tree: Path, options: argparse.Namespace) -> Report:
     if new:
         run(module, new, tree, options.jobs, known)
     fates = known.fates()
-    return Report(module, len(every), {m: fates[m.number] for m in tried})
+    return Report(module, len(every), {m: fates[m.number] for m in tried}, source)
 
 
 def run(module: str, new: Sequence[Mutation], tree: Path, jobs: int, known: Known) -> None:

@@ -78,6 +78,8 @@ class InPlace:
             began_s = time.perf_counter()
             code = _run(session, [item])
             if code:
+                with self._output.open("a") as output:
+                    output.write(f"\n{item.nodeid} fails with HYPOTHESIS_PROFILE=mutants\n")
                 return code
             measured.append((time.perf_counter() - began_s, list(self._calls.taken())))
         self._measured.write_text(json.dumps(measured))
@@ -141,7 +143,7 @@ def put(code: CodeType, live: Sequence[FunctionType]) -> None:
 def _fits(code: CodeType, live: Sequence[FunctionType]) -> bool:
     """Say whether that is possible: not where another variable is taken from around a function."""
     new, codes = _codes(code), [function.__code__ for function in live]
-    return all(new[_key(old)].co_freevars == old.co_freevars for old in codes)
+    return all(_key(old) in new and new[_key(old)].co_freevars == old.co_freevars for old in codes)
 
 
 def _functions(path: Path) -> list[FunctionType]:

@@ -20,11 +20,11 @@ MAKERS = [ROOT / f"scripts/mutants/{name}.py" for name in ("mutations", "places"
 class Known:
     """The fates of a module's mutants: a file to which a line is added for each."""
 
-    def __init__(self, module: str, tests: Sequence[str]) -> None:
+    def __init__(self, module: str, tests: Sequence[str], tree: Path) -> None:
         name = module.removesuffix(".py").replace("/", ".")
-        source = _digest([*MAKERS, ROOT / "otel_loopguard" / module])
+        source = _digest([*MAKERS, tree / "otel_loopguard" / module])
         self._path = cache() / "mutants" / f"{name}-{source}.txt"
-        self._tests = _digest(_files(tests))
+        self._tests = _digest(_files(tests, tree))
 
     def fates(self) -> dict[int, Fate]:
         """Return what became of the mutants, as far as it still holds."""
@@ -47,8 +47,8 @@ class Known:
             file.write(f"{self._tests} {number} {fate}\n")
 
 
-def _files(tests: Sequence[str]) -> list[Path]:
-    paths = [ROOT / "tests" / test.partition("::")[0] for test in tests]
+def _files(tests: Sequence[str], tree: Path) -> list[Path]:
+    paths = [tree / "tests" / test.partition("::")[0] for test in tests]
     return [file for path in paths for file in (path, *sorted(path.glob("*.py"))) if file.is_file()]
 
 

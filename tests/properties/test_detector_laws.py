@@ -422,6 +422,17 @@ def test_a_call_that_is_still_out_is_no_end_of_a_row_of_errors():
     assert detector.check(failed) == Finding("abort", 2, 1)
 
 
+@pytest.mark.parametrize("kind", [kind for kind in DETECTORS if kind.rule in RULES], ids=rule_of)
+@settings(max_examples=25)
+@given(run=runs)
+def test_a_rule_for_one_tool_says_nothing_of_another(kind: type[Detector], run: list[Drawn]):
+    always = ToolOptions(rules={kind.rule: Thresholds(warn=1)})
+    detector = made(kind, Settings(Limits(), {}, tools={"no tool of the run": always}))
+    for step in told(detector, run):
+        assert step.kind not in kind.judges or detector.check(step) is None
+        detector.commit(step)
+
+
 @every_detector
 def test_memory_does_not_grow_with_the_run(kind: type[Detector]):
     detector = made(kind, EVERYTHING)

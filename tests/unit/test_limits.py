@@ -43,6 +43,8 @@ same_3 = limit(max_same_tool_calls=3)
 window_2, window_4 = limit(loop_pattern_window=2), limit(loop_pattern_window=4)
 window_6, window_7 = limit(loop_pattern_window=6), limit(loop_pattern_window=7)
 window_8, window_256 = limit(loop_pattern_window=8), limit(loop_pattern_window=256)
+MUCH = "x" * 201
+"""A result that is not short: a step that brings it and is new is of no interest to most rules."""
 idle_5 = limit(max_idle_s=5)
 read_10, written_5 = limit(max_input_tokens=10), limit(max_output_tokens=5)
 tokens_10 = limit(max_total_tokens=10)
@@ -95,6 +97,12 @@ TABLE: list[tuple[str, Policy, str, Found]] = [
     ("not silent for long", idle_5, "a 4s b 4s <* 4s >* 4s @", []),
     ("silent at equality", idle_5, "a 5s b", stop(IDLE, 2, 5)),
     ("silent in a call", idle_5, "4s <a 5s >a", stop(IDLE, 1, 5, "post")),
+    (
+        "silent in a call that brings much",
+        idle_5,
+        f"a:{MUCH} <a(2) 5s >a(2):more{MUCH}",
+        stop(IDLE, 2, 5, "post"),
+    ),
     ("silent in a turn", idle_5, "<* 6s >*", stop(IDLE, 1, 6, "post")),
     ("silent before a sub-agent", idle_5, "a 5s @", stop(IDLE, 1, 5)),
     ("silent before a custom step", idle_5, "a 5s .", stop(IDLE, 2, 5)),

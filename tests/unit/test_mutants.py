@@ -100,7 +100,6 @@ def test_a_mutant_is_the_module_with_one_change():
 def test_who_survived_is_tried_again_once_the_tests_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(known_module, "ROOT", tmp_path)
     monkeypatch.setattr(known_module, "cache", lambda: tmp_path / "cache")
     module, test = tmp_path / "otel_loopguard/a.py", tmp_path / "tests/unit/test_a.py"
     for path in (module, test):
@@ -108,9 +107,9 @@ def test_who_survived_is_tried_again_once_the_tests_change(
         path.write_text("a")
 
     def fates() -> dict[int, str]:
-        return {**Known("a.py", ["unit/test_a.py"]).fates()}
+        return {**Known("a.py", ["unit/test_a.py"], tmp_path).fates()}
 
-    known = Known("a.py", ["unit/test_a.py"])
+    known = Known("a.py", ["unit/test_a.py"], tmp_path)
     known.learn(1, "killed")
     known.learn(2, "survived")
     known.learn(3, "timed out")

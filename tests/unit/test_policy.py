@@ -600,6 +600,8 @@ class TestValue:
         assert repr(Policy.none().with_limits(max_steps=3)) == (
             "Policy.none().with_limits(max_steps=3)"
         )
+        observing = Policy.from_mapping({"mode": "observe"}, base=Policy.none())
+        assert repr(observing).startswith("Policy(mode='observe', rules={")
         policy = Policy(
             mode="enforce",
             scope="agent",

@@ -83,6 +83,10 @@ class TestMasking:
             "usage.price: expected a table of US dollars per million tokens, got 5",
         ),
         (
+            {"usage": {"price": {"output_per_m_usd": 1}}},
+            f"usage.price.input_per_m_usd: is missing; {PER_MILLION}",
+        ),
+        (
             {"usage": {"price": {"input_per_m_usd": 1}}},
             f"usage.price.output_per_m_usd: is missing; {PER_MILLION}",
         ),

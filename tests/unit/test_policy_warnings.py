@@ -83,7 +83,7 @@ def test_a_bracket_that_is_never_closed(glob: str):
     prices = {"usage": {"prices": {glob: SMALL}}}
 
     assert warnings_of({"agents": {glob: {}}}) == (f'agents."{glob}": {doubt}',)
-    assert warnings_of({"tools": {glob: {}}}) == (f'tools."{glob}": {doubt}',)
+    assert warnings_of({"tools": {f"é{glob}": {}}}) == (f'tools."é{glob}": {doubt}',)
     assert warnings_of(prices) == (f'usage.prices."{glob}": {doubt}',)
 
 
@@ -101,6 +101,7 @@ class TestWarningsAfterTheAbort:
         )
         assert warnings_of({"rules": {"repeated_result": {"warn": 5}}}) == ()
         assert warnings_of({"rules": {"repeated_result": {"warn": 7, "abort": 0}}}) == ()
+        assert warnings_of({"rules": {"repeated_result": {"warn": 0, "abort": 2}}}) == ()
 
     def test_of_a_tool_or_an_agent(self):
         rules = {"rules": {"repeated_result": {"warn": 7}}}
