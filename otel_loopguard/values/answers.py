@@ -178,9 +178,7 @@ def nearly_equal(one: bytes, other: bytes, masking: Masking = _MASKING) -> bool:
         if _is_members(content) and _is_members(its_content):
             return _same_request(content, its_content)
         return content is not None and _same(content, its_content)
-    except (
-        RecursionError
-    ):  # pragma: no cover -- as deep as Python allows: nothing that people ask for is so deep
+    except RecursionError:  # pragma: no cover -- nothing that people ask for is so deep
         return False
 
 
