@@ -86,7 +86,8 @@ def main(arguments: Sequence[str]) -> int:
         reports = [reported(module, tree, options) for module in modules]
     table = [row(report.module, [report]) for report in reports]
     print("", HEAD, *table, row("all", reports), sep="\n")
-    print("", "survivors", *(line for report in reports for line in survivors(report)), sep="\n")
+    lines = [line for report in reports for line in survivors(report)]
+    print("", "survivors", *(lines or ["none"]), sep="\n")
     return 0
 
 

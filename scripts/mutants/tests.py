@@ -19,6 +19,7 @@ RULES = (
     "unit/test_guard.py",
     "properties/test_rule_laws.py",
     "properties/test_detector_laws.py",
+    "properties/test_resting.py",
     "properties/test_oracles.py::test_every_count_of_a_rule_is_what_its_definition_says[rules]",
 )
 STAGNATION = (
@@ -30,6 +31,8 @@ STAGNATION = (
 ENGINE = (
     "unit/test_guard.py",
     "unit/test_guard_runs.py",
+    "unit/test_healthy.py",
+    "unit/test_engine_edges.py",
     "unit/test_horizons.py",
     "unit/test_memory.py",
     "unit/test_open_steps.py",
@@ -44,6 +47,7 @@ ENGINE = (
     "unit/test_recorded_run.py",
     "unit/test_runs.py",
     "cases",
+    "properties/test_resting.py",
     "properties/test_laws.py",
     "properties/test_oracles.py",
 )
@@ -69,7 +73,7 @@ RESULTS = ("unit/test_memory.py", "unit/test_results_page.py", "properties/test_
 TESTS = {
     "detectors/stagnation.py": (*STAGNATION, *RULES),
     "detectors/_stagnation_classes.py": (*STAGNATION, "unit/test_guard.py", "cases"),
-    "detectors/_[a-z]*.py": (*RULES[:-2], "cases"),
+    "detectors/_[a-z]*.py": (*RULES[:-3], "cases"),
     "detectors/__init__.py": ("unit/test_policy.py", "unit/test_policy_page.py", *RULES[:3]),
     "detectors/*.py": RULES,
     "engine/*.py": ENGINE,

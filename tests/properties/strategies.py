@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
+from msgspec.structs import replace
 
 from otel_loopguard.canonical import UNKNOWN
 from otel_loopguard.detectors import DEFAULT_RULES
@@ -85,9 +86,10 @@ plain_calls = st.builds(
 late = st.sampled_from([False] * 9 + [True])
 
 
-def stretch_of(length: int, text: Callable[[int], str]) -> list[Step]:
+def stretch_of(length: int, text: Callable[[int], str], agent: str) -> list[Step]:
     """Return calls of which each brings something new the first time."""
-    return [Step(kind="tool", name="a", arguments=f"{n}", result=text(n)) for n in range(length)]
+    first = Step(kind="tool", name="a", agent=agent)
+    return [replace(first, arguments=f"{n}", result=text(n)) for n in range(length)]
 
 
 def at_once(parts: list[tuple[list[Step], bool]]) -> list[Timed]:
@@ -95,7 +97,12 @@ def at_once(parts: list[tuple[list[Step], bool]]) -> list[Timed]:
     return [Timed(step, late=is_late) for steps, is_late in parts for step in steps]
 
 
-stretches = st.builds(stretch_of, st.integers(1, 14), st.sampled_from(["n{}".format, long_text]))
+stretches = st.builds(
+    stretch_of,
+    st.integers(1, 14),
+    st.sampled_from(["n{}".format, long_text]),
+    st.sampled_from(["", "", "x", "y"]),
+)
 one = st.one_of(*[plain_calls] * 7, turns).map(lambda step: [step])
 repetitive_words = words_of(st.tuples(st.one_of(*[one] * 8, stretches), late)).map(at_once)
 """Runs of calls that are much like each other, with stretches of news between."""

@@ -36,12 +36,12 @@ def play(guard: LoopGuard, steps: Iterable[Step]) -> list[tuple[str, str]]:
     return found
 
 
-def handed_over(rounds: int, *, brings_news: bool) -> list[Step]:
+def handed_over(rounds: int, *, brings_news: bool, by: str = "transfer_to_worker") -> list[Step]:
     steps: list[Step] = []
     for number in range(rounds):
         news = f"{LONG * 6}{number if brings_news else 0}"
         steps += [
-            tool("transfer_to_worker", result="Successfully transferred", agent="boss"),
+            tool(by, result="Successfully transferred", agent="boss"),
             tool("search", {"q": number if brings_news else 0}, result=news, agent="worker"),
             tool("transfer_back_to_boss", result="Successfully transferred", agent="worker"),
         ]
@@ -83,6 +83,20 @@ class TestHandOvers:
     def test_work_in_between_is_progress(self):
         assert play(LoopGuard(), handed_over(8, brings_news=True)) == []
 
+    @pytest.mark.parametrize(
+        "name",
+        [
+            *("transfer_to_worker", "transfer_back_to_worker", "transfer_control"),
+            *("hand_off", "handoff_to_worker", "hand_over_work", "handover"),
+            *("delegate_to_worker", "delegate_work_to_coworker"),
+        ],
+    )
+    def test_so_it_is_whatever_the_tool_is_called(self, name: str):
+        assert play(LoopGuard(), handed_over(8, brings_news=True, by=name)) == []
+
+    def test_any_other_tool_that_answers_the_same_is_a_loop(self):
+        assert play(LoopGuard(), handed_over(8, brings_news=True, by="report_to_worker"))
+
     def test_without_any_it_is_a_loop(self):
         found = play(LoopGuard(), handed_over(6, brings_news=False))
         assert any(action == "abort" for _, action in found)
@@ -100,6 +114,25 @@ class TestFinished:
         decision = guard.check(turn("I will look now."))
         assert (decision.allowed, decision.rule) == (False, "repeated_output")
         assert guard.report().violations[-1].phase == "pre"
+
+    def test_what_is_due_is_said_of_the_next_step_and_agents_are_none(self):
+        guard = LoopGuard()
+        play(guard, [tool("search", result=LONG), *[turn("I will look now.")] * 5])
+        assert guard.check(agent("worker", "1")).allowed
+        (violation,) = guard.check(tool("search")).violations
+        assert (violation.rule, violation.kind, violation.tool, violation.phase) == (
+            *("repeated_output", "tool", "search", "pre"),
+        )
+
+    @pytest.mark.parametrize(("error", "action"), [(None, "warn"), ("boom", "abort")])
+    def test_a_recorded_call_of_the_finish_tool_ends_the_run_if_it_worked(
+        self, error: str | None, action: str
+    ):
+        tools = {"tools": {"submit": {"finish": True}}}
+        guard = LoopGuard(Policy.from_mapping(tools, base=Policy.none()), max_steps=1)
+        guard.record(tool("search"))
+        (violation,) = guard.record(tool("submit", error=error)).violations
+        assert (violation.rule, violation.action) == ("step_budget", action)
 
     def test_a_model_that_is_asked_about_one_thing_after_another_is_left_alone(self):
         assert {action for _, action in play(LoopGuard(), [turn("no spam")] * 20)} == {"warn"}

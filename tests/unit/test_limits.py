@@ -121,6 +121,7 @@ TABLE: list[tuple[str, Policy, str, Found]] = [
     ("all at last", all_tokens, "*#9,4", stop(TOKENS, 1, 13, "post")),
     ("tokens of all agents", tokens_10, "x/*#6,0 y/*#6,0", stop(TOKENS, 2, 12, "post")),
     ("tokens of tools", tokens_10, "a#6,0 .#6,0", stop(TOKENS, 2, 12, "post")),
+    ("tokens that tools write", written_5, "a#0,3 b#0,3", stop(TOKENS, 2, 6, "post")),
     ("tokens of failed turns", tokens_10, "*#6,0!e *#6,0!e", stop(TOKENS, 2, 12, "post")),
     ("nobody says how many", tokens_10, "* * a", []),
     (

@@ -175,6 +175,17 @@ class TestWrites:
         assert not self.shown(broken, same=False)
         assert self.shown(broken, same=True)
 
+    def test_one_that_raises_later_is_no_change_by_itself(self):
+        states = iter(["the first"])
+
+        assert self.shown(lambda _: next(states), same=True, rounds=3)
+
+    def test_where_nobody_is_asked_nothing_fails(self):
+        guard = LoopGuard(policy(tools={"write": {"writes": True}}))
+        guard.record(tool("write", result="ok"))
+
+        assert guard.stats().failed_callbacks == 0
+
 
 IGNORED: dict[str, tuple[object, Make]] = {
     "all": (True, lambda n: {"q": n}),

@@ -373,6 +373,10 @@ def failure(name: str, of: object, error: str) -> Step:
     return Step(kind="tool", name=name, arguments={"of": of}, error=error)
 
 
+def unreadable(arguments: str) -> Step:
+    return Step(kind="tool", name="get", arguments=arguments, error="no JSON")
+
+
 def turn(output: str, agent: str = "", **more: Any) -> Step:
     return Step(kind="llm", name="m", agent=agent, output=output, **more)
 
@@ -412,6 +416,11 @@ RUNS: list[tuple[type[Detector], list[Step], Found]] = [
     (
         UNKNOWN_TOOL,
         [s for n in "bcdef" for s in (turn("", offered_tools=OFFERED), failure(n, 1, f"no {n}"))],
+        [(6, W, 3), (10, A, 5)],
+    ),
+    (
+        UNKNOWN_TOOL,
+        [s for n in range(5) for s in (turn(""), unreadable(f'{{"q": {n}'))],
         [(6, W, 3), (10, A, 5)],
     ),
     (

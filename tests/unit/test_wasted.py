@@ -65,6 +65,17 @@ def test_tokens_of_the_tools_count_as_well():
     assert wasted(decision) == (2, 10, 1.0)
 
 
+def test_calls_of_other_agents_are_no_part_of_the_loop():
+    guard = LoopGuard(rule("repeated_result", warn=3))
+    rounds = [
+        (turn(agent="x"), tool(agent="y", result=number), tool(agent="x", result=1))
+        for number in range(3)
+    ]
+    decision = play(guard, *(step for part in rounds for step in part))
+
+    assert wasted(decision) == (2, 200, 0.5)
+
+
 def test_of_turns_that_repeat_it_is_the_turns():
     guard = LoopGuard(rule("repeated_output", warn=3))
     others = [turn(output=f"thought {number}") for number in range(9)]
