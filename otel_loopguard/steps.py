@@ -13,7 +13,15 @@ import msgspec
 
 from otel_loopguard.canonical import UNKNOWN, Unknown
 
-__all__ = ["UNKNOWN", "SpanKey", "Step", "StepKind", "ToolCall"]
+__all__ = [
+    "UNKNOWN",
+    "ModelInput",
+    "SpanKey",
+    "Step",
+    "StepKind",
+    "ToolAnswer",
+    "ToolCall",
+]
 
 StepKind: TypeAlias = Literal["llm", "tool", "agent", "custom"]
 """A model call, a tool call, a sub-agent, or what the application counts as a step."""
@@ -32,6 +40,23 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     arguments: object = UNKNOWN
     call_id: str | None = None
+
+
+class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model was told that a tool call had come to."""
+
+    call_id: str
+    result: object = UNKNOWN
+
+
+class ModelInput(msgspec.Struct, frozen=True, kw_only=True):
+    """What is new in the messages that a model call was given: those after its own last answer."""
+
+    answers: tuple[ToolAnswer, ...] = ()
+    spoken: bool = False
+    """A person said something."""
+    previous_response_id: str = ""
+    """The answer that this call goes on from, where the provider keeps the conversation."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +90,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     offered_tools: frozenset[str] | Unknown = UNKNOWN
     output: str | Unknown = UNKNOWN
     """The text of a model turn."""
+    response_id: str = ""
+    """What the provider calls the answer: two spans that show one answer show it alike."""
     batch: str | None = None
     """Steps with the same batch were asked for by one model turn."""
     approved: bool = False

@@ -1,14 +1,13 @@
 """Dialects: the conventions in which spans are written. `SpanRecord` -> `Step`.
 
 One file per convention, each with the month it was checked in, what it reads, and from where that
-is known. A dialect is a function, so another one is added by passing it along:
-`read_step(record, (mine, *BUILT_IN))`.
+is known. Third parties add theirs: by passing it along, `read_step(record, (mine, *BUILT_IN))`, or
+by an entry point of the group `otel_loopguard_dialect` that names a `Dialect`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -17,26 +16,37 @@ from otel_loopguard.dialects import gen_ai, openinference, openllmetry
 from otel_loopguard.dialects._errors import error_of
 from otel_loopguard.dialects._hashes import or_hash
 from otel_loopguard.spans import SpanRecord
-from otel_loopguard.steps import SpanKey, Step
+from otel_loopguard.steps import ModelInput, SpanKey, Step
 
-__all__ = ["BUILT_IN", "Dialect", "read_step"]
+__all__ = ["BUILT_IN", "Dialect", "read_input", "read_step"]
 
 _NANOSECONDS = 1e9
 
 
-class Dialect(Protocol):
-    """One convention: the step that a span is in its terms, `None` if it knows of none.
+def _nothing_known(_: SpanRecord) -> ModelInput | None:
+    return None
 
-    Called when a span starts (`ended_ns` is `None`, few attributes are there) and when it has
-    ended. It must not raise, and most spans are nobody's: those should cost it one look-up.
+
+class Dialect(msgspec.Struct, frozen=True, kw_only=True):
+    """One convention.
+
+    Its functions are called when a span starts (`ended_ns` is `None`, few attributes are there) and
+    when it has ended. They must not raise, and most spans are nobody's: those should cost one
+    look-up.
     """
 
-    def __call__(self, record: SpanRecord, /) -> Step | None:
-        """Read `record`."""
-        ...
+    name: str
+    read: Callable[[SpanRecord], Step | None]
+    """Returns the step that a span is, `None` if the convention knows of none."""
+    read_input: Callable[[SpanRecord], ModelInput | None] = _nothing_known
+    """Returns what is new in a model call's input; `None` if the span does not show it."""
 
 
-BUILT_IN: tuple[Dialect, ...] = (openinference.read, openllmetry.read, gen_ai.read)
+BUILT_IN: tuple[Dialect, ...] = (
+    Dialect(name="openinference", read=openinference.read, read_input=openinference.read_input),
+    Dialect(name="openllmetry", read=openllmetry.read),
+    Dialect(name="gen_ai", read=gen_ai.read, read_input=gen_ai.read_input),
+)
 """The first that finds a step is believed.
 
 OpenInference comes first because, where it is on a span with the GenAI names, it may have written
@@ -52,7 +62,7 @@ def read_step(record: SpanRecord, dialects: Sequence[Dialect] = BUILT_IN) -> Ste
     the hashes that stand for arguments and result where these are not there.
     """
     for dialect in dialects:
-        step = dialect(record)
+        step = dialect.read(record)
         if step is not None:
             return msgspec.structs.replace(
                 step,
@@ -63,6 +73,20 @@ def read_step(record: SpanRecord, dialects: Sequence[Dialect] = BUILT_IN) -> Ste
                 ended_s=_seconds(record.ended_ns),
                 span=SpanKey(record.trace_id, record.span_id),
             )
+    return None
+
+
+def read_input(
+    record: SpanRecord, dialects: Sequence[Dialect] = BUILT_IN
+) -> ModelInput | None:
+    """Return what is new in the input of a model call; `None` if the span does not show it.
+
+    This costs more than reading the step, so that it is done where it matters only.
+    """
+    for dialect in dialects:
+        heard = dialect.read_input(record)
+        if heard is not None:
+            return heard
     return None
 
 

@@ -38,7 +38,7 @@ from otel_loopguard.dialects._values import (
     texts,
 )
 from otel_loopguard.spans import SpanRecord
-from otel_loopguard.steps import Step
+from otel_loopguard.steps import ModelInput, Step
 
 _TOOL_ARGUMENTS = (semconv.GEN_AI_TOOL_CALL_ARGUMENTS, semconv.PYDANTIC_TOOL_ARGUMENTS)
 _TOOL_RESULT = (semconv.GEN_AI_TOOL_CALL_RESULT, semconv.PYDANTIC_TOOL_RESPONSE)
@@ -82,6 +82,12 @@ def read(record: SpanRecord) -> Step | None:
         operation = record.name.partition(" ")[0]
     reader = _READERS.get(text(operation))
     return None if reader is None else reader(record)
+
+
+
+def read_input(record: SpanRecord) -> ModelInput | None:
+    """Return what is new in a model call's input; `None` if the span does not show it."""
+    return None if record.attributes else None
 
 
 def _tool(record: SpanRecord) -> Step:

@@ -36,7 +36,7 @@ from otel_loopguard.dialects._values import (
     texts,
 )
 from otel_loopguard.spans import SpanRecord
-from otel_loopguard.steps import Step
+from otel_loopguard.steps import ModelInput, Step
 
 _TOOL_NAME = (semconv.OPENINFERENCE_TOOL_NAME, semconv.GEN_AI_TOOL_NAME)
 _ARGUMENTS = (semconv.OPENINFERENCE_INPUT_VALUE,)
@@ -77,6 +77,12 @@ def read(record: SpanRecord) -> Step | None:
             return _agent(record)
         case _:
             return None
+
+
+
+def read_input(record: SpanRecord) -> ModelInput | None:
+    """Return what is new in a model call's input; `None` if the span does not show it."""
+    return None if record.attributes else None
 
 
 def _tool(record: SpanRecord) -> Step:

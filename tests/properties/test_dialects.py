@@ -141,10 +141,10 @@ def assert_sound(step: Step, limit: int | None) -> None:
     assert limit is None or is_whole((step.arguments, step.result), limit)
 
 
-@pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.__module__)
+@pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.name)
 @given(record=records)
 def test_each_dialect_reads_a_sound_step_or_none(dialect: Dialect, record: SpanRecord):
-    step = dialect(record)
+    step = dialect.read(record)
     if step is not None:
         assert_sound(step, record.value_length_limit)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from otel_loopguard.canonical import UNKNOWN
-from otel_loopguard.dialects import BUILT_IN, read_step
+from otel_loopguard.dialects import BUILT_IN, Dialect, read_step
 from otel_loopguard.spans import SpanEventRecord, SpanRecord
 from otel_loopguard.steps import SpanKey, Step
 from tests.unit.written_spans import (
@@ -229,9 +229,10 @@ def test_a_span_that_has_just_started_has_no_end_and_may_have_no_start():
 
 
 def test_another_dialect_goes_before_the_built_in_ones():
-    def mine(record: SpanRecord, /) -> Step | None:
+    def read_mine(record: SpanRecord) -> Step | None:
         return Step(kind="custom", error="mine") if record.name == "chat m" else None
 
+    mine = Dialect(name="mine", read=read_mine)
     step = read_step(span("chat m", {"error.type": "KeyError"}), (mine, *BUILT_IN))
     assert step == Step(kind="custom", error="mine", ended_s=5e-9, span=SpanKey(1, 2))
     other = read_step(span("chat other"), (mine, *BUILT_IN))
