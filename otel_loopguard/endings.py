@@ -54,8 +54,11 @@ def ending_of(step: Step) -> Status:
 
     A turn is `complete` when it asked for no tool, gave a finishing reason (Chat Completions,
     Responses and Messages spell it differently) and its text is not blank; unknown text counts as
-    text. What asks for tools is `running`.
+    text. What asks for tools is `running`. A custom step with a finishing reason is a framework's
+    own way of answering: it is `complete` if it did not fail.
     """
+    if step.kind == "custom":
+        return "complete" if _reasons_of(step) & _FINISHED and step.error is None else "running"
     if step.kind != "llm":
         return "tool_error" if step.kind == "tool" and step.error is not None else "running"
     if step.error is not None:

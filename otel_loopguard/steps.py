@@ -96,6 +96,13 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """Steps with the same batch were asked for by one model turn."""
     approved: bool = False
     """A person approved this call: it is exempt from the repetition rules."""
+    spoken: bool | Unknown = False
+    """For a model call: a person has said something since the last one; `UNKNOWN` until it ends."""
+    spanless: bool = False
+    """For a tool call: it is known from the model's messages alone. It carries the number of the
+    turn that asked for it, and is found again by its call id, not by its span."""
+    delegated: bool = False
+    """For an agent: a tool call runs it. That call is the agent's, and no execution of a tool."""
     provider: str = ""
     model: str = ""
     started_s: float | None = None

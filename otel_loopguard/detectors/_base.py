@@ -114,6 +114,8 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     """How many agents are inside one another, for the start of an agent."""
     spoken: bool = False
     """A person has said something since the last model call."""
+    unsure: bool = False
+    """Whether a person has was not known when the model was called, and is known now."""
     number: int = 0
     """The number of the step in its run."""
     started: int = 0
@@ -122,6 +124,10 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     """The canonical text of the arguments if it is not long; only where a rule compares words."""
     answered: bytes | None = None
     """The same of the result."""
+    numbered: bool = True
+    """The step has a number of its own: a call known from messages has that of its turn."""
+    delegated: bool = False
+    """For an agent: a tool call runs it, which so turns out to be no execution of a tool."""
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False):

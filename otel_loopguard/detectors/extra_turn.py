@@ -22,7 +22,8 @@ class ExtraTurn:
         pays for the whole context again. Not measured on the recorded runs, therefore only warned
         about.
     What it does not see
-        A finishing turn whose text or requested calls are unknown.
+        A finishing turn whose text or requested calls are unknown. Where the messages show only at
+        the end whether a person has spoken, it is judged then.
     """
 
     rule: ClassVar[str] = "extra_turn"
@@ -60,9 +61,11 @@ class ExtraTurn:
     def check(self, facts: Facts, /) -> Finding | None:
         """Say whether a call that begins now is one too many.
 
-        At its end nothing is said: what has finished by then may have run beside it.
+        At its end nothing is said, unless only that shows whether a person had spoken: what has
+        finished by then may have run beside it.
         """
-        if facts.kind != "llm" or facts.spoken or not (facts.pending and self._acts and self._done):
+        asked = facts.kind == "llm" and (facts.pending or facts.unsure) and not facts.spoken
+        if not (asked and self._acts and self._done):
             return None
         return judge(self.rule, self._thresholds, facts, self._extra + 1, self._extra + 1)
 

@@ -45,8 +45,8 @@ class StepBudget:
 
     def check(self, facts: Facts, /) -> Finding | None:
         """Count this step on top of those that happened or are on their way."""
-        return over(self._steps + facts.ahead + 1, self._limit)
+        return over(self._steps + facts.ahead + 1, self._limit) if facts.numbered else None
 
-    def commit(self, facts: Facts, /) -> None:  # noqa: ARG002 -- every step counts alike
+    def commit(self, facts: Facts, /) -> None:
         """Count the step."""
-        self._steps += 1
+        self._steps += facts.numbered

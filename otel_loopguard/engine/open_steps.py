@@ -46,6 +46,18 @@ class OpenStep(msgspec.Struct, eq=False, gc=False):
     refused: bool = False
     spoken: bool = False
     """A person said something before it."""
+    unsure: bool = False
+    """That was not known when it started."""
+    spanless: bool = False
+    """The span is that of the turn which asked for it."""
+    delegated: bool = False
+    metered: int = 0
+    """How many steps had reported what they used when it started."""
+
+    @property
+    def own_span(self) -> SpanKey | None:
+        """The span that it is found again by."""
+        return None if self.spanless else self.span
 
 
 class OpenSteps:
@@ -81,7 +93,8 @@ class OpenSteps:
     def add(self, opened: OpenStep, arguments: object) -> None:
         """Keep an open step."""
         self._newest, self._arguments = opened, arguments
-        if opened.span is None and opened.call_id is None:
+        span, call_id = opened.own_span, opened.call_id
+        if span is None and call_id is None:
             self._nameless.append(opened)
             if len(self._nameless) > WORDED:
                 _forget_words(self._nameless[-WORDED - 1])
@@ -90,9 +103,10 @@ class OpenSteps:
                 self.evicted += 1
             return
         self._named[opened] = None
-        for key in (opened.span, opened.call_id):
-            if key is not None:
-                self._by_id[key] = opened
+        if span is not None:
+            self._by_id[span] = opened
+        if call_id is not None:
+            self._by_id[call_id] = opened
         if len(self._named) > WORDED:
             _forget_words(next(islice(reversed(self._named), WORDED, None)))
         if len(self._named) > NAMED:
@@ -108,7 +122,7 @@ class OpenSteps:
         """
         newest = self._newest
         alone = len(self._nameless) + len(self._named) == 1
-        if newest is not None and alone and self._is_newest(newest, step):
+        if newest is not None and alone and not step.spanless and self._is_newest(newest, step):
             return newest
         return self._named_like(step) or self._alike(step)
 
@@ -139,7 +153,7 @@ class OpenSteps:
         )
 
     def _named_like(self, step: Step) -> OpenStep | None:
-        if step.span is not None and step.span in self._by_id:
+        if step.span is not None and not step.spanless and step.span in self._by_id:
             return self._by_id[step.span]
         opened = None if step.call_id is None else self._by_id.get(step.call_id)
         # Some servers give every call the same id.
@@ -185,11 +199,11 @@ class OpenSteps:
         """Forget an open step."""
         if self._newest is opened:
             self._newest, self._arguments = None, UNKNOWN
-        if opened.span is None and opened.call_id is None:
+        if opened not in self._named:
             self._nameless.remove(opened)
             return
         del self._named[opened]
-        for key in (opened.span, opened.call_id):
+        for key in (opened.own_span, opened.call_id):
             if key is not None and self._by_id.get(key) is opened:
                 del self._by_id[key]
 

@@ -39,13 +39,13 @@ class Outcomes:
 
     __slots__ = (
         "_memory",
-        "_metered",
         "_pricing",
         "_usage",
         "_work",
         "_world",
         "_worlds",
         "failed_callbacks",
+        "metered",
         "repeated",
         "unpriced",
     )
@@ -57,8 +57,8 @@ class Outcomes:
         self._worlds = 0
         """How often a tool has changed the state of the world."""
         self._world: int | None = None
-        self._metered = False
-        """Something has reported what it used."""
+        self.metered = 0
+        """How many steps have reported what they used."""
         self.failed_callbacks = 0
         """How often an application failed to say what state there is."""
         self._work = 0
@@ -93,16 +93,17 @@ class Outcomes:
     def _of_other(self, opened: OpenStep, step: Step, elapsed_s: float, silent_s: float) -> Facts:
         """Return what is known of a step that is no tool call, now that it has come back.
 
-        What an agent reports as used is the sum of what is below it: it counts where nothing below
-        reported any.
+        What an agent reports as used is the sum of what is below it: it counts where nothing has
+        reported any since it began.
         """
         cost_usd = self._pricing.cost_of(step)
         tokens = input_tokens_of(step, self._usage) or 0, count_of(step.output_tokens)
         if opened.kind == "agent":
-            tokens, cost_usd = ((0, 0), None) if self._metered else (tokens, cost_usd)
+            known = self.metered != opened.metered
+            tokens, cost_usd = ((0, 0), None) if known else (tokens, cost_usd)
         else:
             self.unpriced += cost_usd is None and opened.kind == "llm"
-        self._metered = self._metered or any(tokens) or cost_usd is not None
+        self.metered += any(tokens) or cost_usd is not None
         return Facts(
             opened.kind,
             opened.name,
@@ -118,6 +119,7 @@ class Outcomes:
             silent_s=silent_s,
             turn=turn_of(step) if opened.kind == "llm" else None,
             spoken=opened.spoken,
+            unsure=opened.unsure and step.spoken is False,
         )
 
     def _with_words(self, facts: Facts, opened: OpenStep, step: Step, silent_s: float) -> Facts:

@@ -24,7 +24,7 @@ from otel_loopguard.engine.run_totals import RunTotals
 from otel_loopguard.engine.sight import Sight
 from otel_loopguard.pricing import Pricing
 from otel_loopguard.settings import Settings, ToolOptions
-from otel_loopguard.steps import Step
+from otel_loopguard.steps import UNKNOWN, Step
 
 
 class RunState:
@@ -112,10 +112,11 @@ class RunState:
             owner.calls,
         )
         within: tuple[Invocation, ...] = ()
-        if kind != "tool" or ahead or options is not None or self._looks_around:
+        looks = self._looks_around or step.spanless
+        if kind != "tool" or ahead or options is not None or looks:
             facts, within = self._looked_around(step, facts, options, now_s, ahead)
             facts = msgspec.structs.replace(facts, asked=identity[2])
-        number = self.totals.steps + (kind in COUNTED)
+        number = self.totals.steps + (kind in COUNTED and not step.spanless)
         opened = OpenStep(
             kind,
             name,
@@ -129,6 +130,10 @@ class RunState:
             rules,
             within,
             call is None,
+            unsure=step.spoken is UNKNOWN and not self.spoken,
+            spanless=step.spanless,
+            delegated=step.delegated,
+            metered=self._outcomes.metered if phase == "pre" else 0,
         )
         found: list[Heard] = []
         asked = rules.early_blind if call is None else rules.early
@@ -142,7 +147,8 @@ class RunState:
             ):
                 moment = limits.early_blind if call is None else limits.early
                 found += heard(moment, its_facts, its_agent)
-        due = None if self.reports.due is None or self.spoken else self.reports.due_at(opened)
+        answers = self.spoken or step.spoken is True
+        due = None if self.reports.due is None or answers else self.reports.due_at(opened)
         if not found and due is None:
             return opened, facts, None, ()
         ends = options is not None and options.finish and phase == "post" and step.error is None
@@ -161,7 +167,9 @@ class RunState:
             ahead=ahead,
             silent_s=self._silent_s(now_s),
             depth=self._invocations.depth_of(step) if is_agent else 0,
-            spoken=self.spoken,
+            spoken=self.spoken or step.spoken is not False,
+            numbered=not step.spanless,
+            delegated=step.delegated,
             own=None if options is None else options.rules,
         )
         watched = is_agent or (self._invocations.watched and not exempt)
@@ -178,8 +186,9 @@ class RunState:
             self.open.hold()
         if opened.kind == "llm":
             owner.begin_turn()
-            opened.spoken, self.spoken = self.spoken, False
-            self.reports.due = None if opened.spoken else self.reports.due
+            opened.spoken, self.spoken = self.spoken or step.spoken is not False, False
+            answers = opened.spoken and not opened.unsure
+            self.reports.due = None if answers else self.reports.due
         if refused:
             opened.refused = True
             facts = msgspec.structs.replace(facts, novel=False)
@@ -205,6 +214,8 @@ class RunState:
         self.open.remove(opened)
         opened.span = opened.span or step.span
         elapsed_s = now_s - totals.started_s + self._earlier_s
+        if opened.unsure:
+            opened.spoken = step.spoken is not False
         self._sight.records_come = True
         if opened.kind != "tool":
             owner.wake()

@@ -111,6 +111,8 @@ class RunTotals:
         elif kind == "llm":
             self._model_calls += 1
             self._status = "running"
+        elif opened.delegated:
+            self._tool_calls -= 1
         self.steps = opened.number
         self.latest = opened
         if now_s > self.last_s:  # noqa: PLR1730 -- on the hot path `max` costs as much as a detector
@@ -122,17 +124,20 @@ class RunTotals:
     def end(self, opened: OpenStep, step: Step, facts: Facts, now_s: float, *, ends: bool) -> None:
         """Add what came out of a step.
 
-        How the run would end here is what its last turn says, or a tool that was called after it;
-        agents and custom steps have no say in it. `ends` says that this step ends the run.
+        How the run would end here is what its last turn says, or a tool that was called after it,
+        or the framework's own way of answering; agents and other custom steps have no say in it.
+        `ends` says that this step ends the run.
         """
         kind = opened.kind
+        answers = kind == "custom" and bool(step.finish_reasons)
         if now_s > self.last_s:  # noqa: PLR1730 -- as above
             self.last_s = now_s
         if kind == "llm":
             self._last_turn = opened.number
         if self._spends or facts.input_tokens or facts.output_tokens or facts.cost_usd:
             self._spend(kind, facts)
-        if kind == "llm" or (kind == "tool" and opened.number > self._last_turn):
+        later = kind == "tool" and opened.number > self._last_turn
+        if kind == "llm" or later or answers:
             failed = kind == "tool" and facts.failed
             self._status = "complete" if ends else "tool_error" if failed else ending_of(step)
 

@@ -23,8 +23,10 @@ class Savings:
         self._usage = usage
         self._pricing: Pricing | None = None
         """Made when it is needed: the table of estimates takes its time to load."""
-        self._metered = False
-        """Something has reported what it used."""
+        self._metered = 0
+        """How many steps have reported what they used."""
+        self._metered_at: dict[Hashable, int] = {}
+        """How many had when each agent that is at work began."""
         self._steps = self._tokens = 0
         self._all_usd: float | None = None
         self._saved_usd: float | None = None
@@ -35,13 +37,15 @@ class Savings:
 
     def started(self, key: Hashable, step: Step) -> None:
         """Take in a step that starts, after its own verdict; `key` finds it again at its end."""
+        if step.kind == "agent":
+            self._metered_at[key] = self._metered
         if self.tripped:
             self._spared.add(key)
-            self._steps += step.kind in COUNTED
+            self._steps += step.kind in COUNTED and not step.spanless
 
     def ended(self, key: Hashable, step: Step) -> None:
         """Take in what a step cost."""
-        tokens, cost_usd = self._used_by(step)
+        tokens, cost_usd = self._used_by(step, self._metered_at.pop(key, 0))
         is_saved = key in self._spared
         self._spared.discard(key)
         if cost_usd is not None:
@@ -71,20 +75,20 @@ class Savings:
             return None
         return round(self._saved_usd or 0.0, 9)
 
-    def _used_by(self, step: Step) -> tuple[int, float | None]:
+    def _used_by(self, step: Step, metered: int) -> tuple[int, float | None]:
         """Return the tokens and the dollars of a step.
 
-        What an agent reports is the sum of what is below it: it counts where nothing below reported
-        any.
+        What an agent reports is the sum of what is below it: it counts where nothing has reported
+        any since it began, when `metered` steps had.
         """
         if step.kind == "tool":
             tokens = count_of(step.input_tokens) + count_of(step.output_tokens)
             return tokens, dollars_of(step.cost_usd)
-        if step.kind == "agent" and self._metered:
+        if step.kind == "agent" and self._metered != metered:
             return 0, None
         tokens = (input_tokens_of(step, self._usage) or 0) + count_of(step.output_tokens)
         cost_usd = self._price_of(step)
-        self._metered = self._metered or bool(tokens) or cost_usd is not None
+        self._metered += bool(tokens) or cost_usd is not None
         return tokens, cost_usd
 
     def _price_of(self, step: Step) -> float | None:
