@@ -15,6 +15,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from otel_loopguard.environment import read_policy
+from tests._recordings import Recording
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "testdata" / "backtest"
@@ -85,8 +86,8 @@ def test_files_gzip_folders_and_standard_input_are_the_same(tmp_path: Path):
 
 
 def test_spans_come_from_standard_input_as_well():
-    spans = ROOT / "tests/testdata/traces/openai-agents-genai/endless.otlp.jsonl.gz"
-    report = report_of("--jobs", "2", "-", stdin=spans.read_bytes())
+    spans = Recording("openai-agents-genai", "endless").lines()
+    report = report_of("--jobs", "2", "-", stdin=b"".join(spans))
     total = report["policies"][0]["total"]
     assert (total["runs"], total["tripped"], report["policies"][0]["trip_steps"]) == (
         1,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,11 +23,11 @@ from otel_loopguard.backtest import (
 from otel_loopguard.backtest.tally import median
 from otel_loopguard.backtest.wilson import rate
 from otel_loopguard.replay import LineCounts, Problem, replay_file
+from tests._recordings import Recording, recordings
 
 DATA = Path(__file__).parents[1] / "testdata"
 RUNS = DATA / "backtest" / "runs.jsonl"
 REAL = DATA / "backtest" / "tau" / "airline.jsonl.gz"
-SPANS = DATA / "traces" / "openai-agents-genai"
 NOTHING = Policy.none()
 FIVE = Policy.from_mapping({"rules": {"repeated_result": {"warn": 3, "abort": 5}}}, base=NOTHING)
 
@@ -138,8 +137,11 @@ def test_real_runs_agree_with_replay():
     )
 
 
-def test_spans_agree_with_replay():
-    files = sorted(SPANS.glob("*.otlp.jsonl.gz"))
+def test_spans_agree_with_replay(tmp_path: Path):
+    files: list[Path] = []
+    for recording in recordings("openai-agents-genai"):
+        files.append(tmp_path / recording.script)
+        files[-1].write_bytes(b"".join(recording.lines()))
     played = outcomes(*files)
     replayed = [run for name in files for run in replay_file(str(name), FIVE)]
     assert [(run.run_id, run.steps, run.saved, run.trip is not None) for run in played] == [
@@ -155,9 +157,7 @@ def test_spans_agree_with_replay():
 
 def mixed(folder: Path) -> list[Path]:
     """Return files of steps, of spans, of both, and with bad lines."""
-    spans = gzip.decompress((SPANS / "endless.otlp.jsonl.gz").read_bytes()).splitlines(
-        keepends=True
-    )
+    spans = Recording("openai-agents-genai", "endless").lines()
     steps = RUNS.read_bytes().splitlines(keepends=True)
     both = [*steps[:3], *spans[:9], b"7\n", *steps[3:], b"\n", *spans[9:], b"{}\n", *steps]
     contents = {

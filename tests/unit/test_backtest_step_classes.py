@@ -16,6 +16,7 @@ from otel_loopguard.guard import LoopGuard
 from otel_loopguard.policy import Policy
 from otel_loopguard.replay.recorded_spans import play_spans
 from otel_loopguard.spans import SpanRecord
+from tests._recordings import Recording
 
 DATA = Path(__file__).parents[1] / "testdata"
 
@@ -114,24 +115,28 @@ def test_the_scores_are_those_that_the_rule_reaches(name: str):
     assert max(scores) > 16
 
 
-def test_runs_made_of_spans_have_classes_as_well():
-    spans = str(DATA / "traces" / "openai-agents-genai" / "endless.otlp.jsonl.gz")
-    [outcome] = play_files([spans], [Policy()], classify=True)
+@pytest.fixture
+def endless(tmp_path: Path) -> str:
+    path = tmp_path / "endless.jsonl"
+    path.write_bytes(b"".join(Recording("openai-agents-genai", "endless").lines()))
+    return str(path)
+
+
+def test_runs_made_of_spans_have_classes_as_well(endless: str):
+    [outcome] = play_files([endless], [Policy()], classify=True)
     assert isinstance(outcome, Outcome)
     assert outcome.classes == (("novel", *["again"] * (outcome.tool_calls - 1)),)
-    [outcome] = play_files([spans], [Policy()])
+    [outcome] = play_files([endless], [Policy()])
     assert isinstance(outcome, Outcome)
     assert outcome.classes is None
 
 
-@pytest.mark.parametrize(
-    "name", ["backtest/runs.jsonl", "traces/openai-agents-genai/endless.otlp.jsonl.gz"]
-)
-def test_only_the_first_policy_is_asked(name: str):
-    found = play_files([str(DATA / name)], [Policy(), Policy.none()], classify=True)
-    outcomes = [outcome for outcome in found if isinstance(outcome, Outcome)]
-    assert {outcome.policy for outcome in outcomes} == {0, 1}
-    assert all((outcome.classes is None) is (outcome.policy == 1) for outcome in outcomes)
+def test_only_the_first_policy_is_asked(endless: str):
+    for name in (str(DATA / "backtest" / "runs.jsonl"), endless):
+        found = play_files([name], [Policy(), Policy.none()], classify=True)
+        outcomes = [outcome for outcome in found if isinstance(outcome, Outcome)]
+        assert {outcome.policy for outcome in outcomes} == {0, 1}
+        assert all((outcome.classes is None) is (outcome.policy == 1) for outcome in outcomes)
 
 
 def test_the_number_of_processes_changes_nothing():

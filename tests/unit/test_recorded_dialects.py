@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from otel_loopguard.canonical import UNKNOWN, fingerprint
 from otel_loopguard.dialects import read_step
-from otel_loopguard.replay.otlp_json import read_spans
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step, StepKind, ToolCall
+from tests._recordings import Recording, Truth
 
-TRACES = Path(__file__).parents[1] / "testdata" / "traces"
-TRUTH: dict[str, dict[str, dict[str, int]]] = json.loads((TRACES / "truth.json").read_text("utf-8"))
-RECORDINGS = [(folder, script) for folder, scripts in TRUTH.items() for script in scripts]
+ALL_SIX = ("alternate", "endless", "error_tool", "finish3", "parallel", "poll")
+SCRIPTS = {
+    "langchain-genai": ALL_SIX,
+    "langchain-genai-nocontent": ALL_SIX,
+    "langchain-oi": ("endless", "finish3"),
+    "langchain-tl": ("endless", "finish3"),
+    "openai-agents-genai": ALL_SIX,
+    "openai-agents-genai-nocontent": ALL_SIX,
+    "openai-agents-oi": ("endless", "finish3"),
+    "openai-agents-tl": ("endless", "finish3"),
+    "pydantic-ai-v5": ALL_SIX,
+    "pydantic-ai-v5-nocontent": ALL_SIX,
+}
+RECORDINGS = [(folder, script) for folder, scripts in SCRIPTS.items() for script in scripts]
 WITH_CONTENT = [(folder, script) for folder, script in RECORDINGS if "nocontent" not in folder]
-FOLDERS_WITH_CONTENT = [folder for folder in TRUTH if "nocontent" not in folder]
+FOLDERS_WITH_CONTENT = [folder for folder in SCRIPTS if "nocontent" not in folder]
 WITHOUT_CONTENT = [(folder, script) for folder, script in RECORDINGS if "nocontent" in folder]
 
-SPANS_PER_REQUEST = dict.fromkeys(TRUTH, 1) | {"openai-agents-oi": 2, "openai-agents-tl": 2}
+SPANS_PER_REQUEST = dict.fromkeys(SCRIPTS, 1) | {"openai-agents-oi": 2, "openai-agents-tl": 2}
 """With OpenInference and Traceloop the framework's and the provider's package write one each."""
 
 RECOGNISED_AT_START = {  # model and tool spans of `finish3`: 3 requests, 2 executions
@@ -41,26 +48,17 @@ RECOGNISED_AT_START = {  # model and tool spans of `finish3`: 3 requests, 2 exec
 
 
 def ended(folder: str, script: str) -> list[SpanRecord]:
-    with gzip.open(TRACES / folder / f"{script}.otlp.jsonl.gz") as lines:
-        return [record for line in lines for record in read_spans(line)]
+    return Recording(folder, script).ended()
 
 
 def started(folder: str, script: str) -> list[SpanRecord]:
-    with gzip.open(TRACES / folder / f"{script}.events.jsonl.gz") as lines:
-        events: list[dict[str, Any]] = [json.loads(line) for line in lines]
-    return [
-        SpanRecord(
-            name=event["name"],
-            trace_id=int(event["trace"], 16),
-            span_id=int(event["span"], 16),
-            parent_id=int(event["parent"], 16) if event["parent"] else None,
-            scope=event["scope"],
-            attributes=event["attrs_at_start"],
-            started_ns=event["t"],
-        )
-        for event in events
-        if event["ev"] == "start"
-    ]
+    return [event.record for event in Recording(folder, script).events() if event.is_start]
+
+
+def true(folder: str, script: str) -> Truth:
+    truth = Recording(folder, script).truth
+    assert truth is not None
+    return truth
 
 
 def steps(records: list[SpanRecord], kind: StepKind | None = None) -> list[Step]:
@@ -82,7 +80,7 @@ def distinct(values: list[object]) -> int:
 @pytest.mark.parametrize(("folder", "script"), RECORDINGS)
 def test_model_steps_are_the_true_model_requests(folder: str, script: str):
     found = steps(ended(folder, script), "llm")
-    assert len(found) == TRUTH[folder][script]["model_requests"] * SPANS_PER_REQUEST[folder]
+    assert len(found) == true(folder, script).model_requests * SPANS_PER_REQUEST[folder]
     assert {(step.name, step.model, step.provider) for step in found} == {
         ("gpt-5-mini", "gpt-5-mini", "openai")
     }
@@ -91,7 +89,7 @@ def test_model_steps_are_the_true_model_requests(folder: str, script: str):
 @pytest.mark.parametrize(("folder", "script"), RECORDINGS)
 def test_tool_steps_are_the_true_executions(folder: str, script: str):
     found = steps(ended(folder, script), "tool")
-    assert len(found) == TRUTH[folder][script]["tool_executions"]
+    assert len(found) == true(folder, script).tool_executions
     assert {step.name for step in found} <= {"search", "lookup", "boom", "poll"}
 
 
@@ -101,7 +99,7 @@ def test_one_agent_is_the_root(folder: str, script: str):
     assert [step.kind for step in steps(roots)] == ["agent"]
 
 
-@pytest.mark.parametrize("folder", TRUTH)
+@pytest.mark.parametrize("folder", SCRIPTS)
 def test_tokens(folder: str):
     found = steps(ended(folder, "finish3"), "llm")
     spans = SPANS_PER_REQUEST[folder]
@@ -199,7 +197,7 @@ def test_last_answer(folder: str):
     assert last.finish_reasons == ("stop",)
 
 
-@pytest.mark.parametrize("folder", TRUTH)
+@pytest.mark.parametrize("folder", SCRIPTS)
 def test_what_is_recognised_at_the_start(folder: str):
     records = started(folder, "finish3")
     found = len(steps(records, "llm")), len(steps(records, "tool"))
