@@ -34,8 +34,8 @@ class Admission:
         """Set if the request itself opened the run or broke a limit."""
         self.refusals = 0
         """How many requests of the run have been refused, this one last; 0 if it may leave."""
-        with tracker.lock:
-            node = tracker.spans.get(span_id)
+        with tracker.runs.lock:
+            node = tracker.runs.spans.get(span_id)
             self.run, opened = _run_of(tracker, node)
             """The run whose request this is; `None` if it belongs to none."""
             if self.run is not None:
@@ -48,7 +48,7 @@ class Admission:
         if self._token is not None:
             with suppress(ValueError):  # it may come back in another context
                 REQUESTS.reset(self._token)
-        with self._tracker.lock:
+        with self._tracker.runs.lock:
             at_ns = None if self.run is None else self.run.places.pop(self, None)
             if self.run is not None and at_ns is not None and not failed:
                 self.run.unseen += 1
@@ -113,10 +113,10 @@ def _run_of(tracker: RunTracker, node: Node | None) -> tuple[Run | None, bool]:
     What an agent or a `guarded_run` opened goes before a run that is no more than a trace's root.
     Say as well whether it was opened just now.
     """
-    explicit, opened = tracker.explicit(node)
+    explicit, opened = tracker.runs.explicit(node)
     if explicit is not None:
         return explicit, opened
-    by_span, by_context = None if node is None else node.run_above(), tracker.in_context()
+    by_span, by_context = None if node is None else node.run_above(), tracker.runs.in_context()
     for run in (by_span, by_context):
         if run is not None and run.kind != "root":
             return run, False

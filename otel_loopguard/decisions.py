@@ -118,6 +118,7 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     model_calls: int
     tool_calls: int
+    """Executions of tools: calls that ran a sub-agent are left out, for its own ones count."""
     last_tool: str
     input_tokens: int
     output_tokens: int

@@ -57,10 +57,8 @@ def ending_of(step: Step) -> Status:
     text. What asks for tools is `running`. A custom step with a finishing reason is a framework's
     own way of answering: it is `complete` if it did not fail.
     """
-    if step.kind == "custom":
-        return "complete" if _reasons_of(step) & _FINISHED and step.error is None else "running"
     if step.kind != "llm":
-        return "tool_error" if step.kind == "tool" and step.error is not None else "running"
+        return _ending_of_other(step)
     if step.error is not None:
         return "provider_error"
     reasons = _reasons_of(step)
@@ -72,6 +70,12 @@ def ending_of(step: Step) -> Status:
         return "running"
     blank = isinstance(step.output, str) and not step.output.strip()
     return "empty" if blank else "complete"
+
+
+def _ending_of_other(step: Step) -> Status:
+    if step.error is not None:
+        return "tool_error" if step.kind == "tool" else "running"
+    return "complete" if step.kind == "custom" and _reasons_of(step) & _FINISHED else "running"
 
 
 def finished(step: Step) -> bool:

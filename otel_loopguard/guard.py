@@ -102,13 +102,13 @@ class LoopGuard:
         A refused step leaves the run as if nobody had asked. With `commit=True` it is counted all
         the same: for steps that nobody can prevent. `ahead` is that of `preview`.
         """
-        now_s = self._clock() if step.started_s is None else step.started_s
+        now_s = self._latest() if step.started_s is None else step.started_s
         run = self._run or self._begin_run(now_s)
         opened, facts, refusal, news = run.begin(step, now_s, ahead=ahead)
         refusal = self._held or refusal
         if refusal is None or commit:
             run.commit(opened, facts, step, now_s, refused=refusal is not None)
-            self._own_time = step.started_s is not None
+            self._own_time = self._own_time or step.started_s is not None
         if refusal is None and not news:
             return Decision(allowed=True, step_count=run.totals.steps)
         run.reports.note(news)
@@ -126,7 +126,7 @@ class LoopGuard:
         later check is refused until `end` or `reset`.
         """
         given_s = step.started_s if step.ended_s is None else step.ended_s
-        now_s = self._clock() if given_s is None else given_s
+        now_s = self._latest() if given_s is None else given_s
         run = self._run or self._begin_run(now_s if step.started_s is None else step.started_s)
         refusal = self._held
         news: tuple[Violation, ...] = ()
@@ -140,7 +140,7 @@ class LoopGuard:
             run.commit(opened, facts, step, began_s, refused=refusal is not None)
             run.reports.note(news)
         found, more = run.finish(opened, step, now_s)
-        self._own_time = given_s is not None
+        self._own_time = self._own_time or given_s is not None
         self._held = held = refusal or found
         if more:
             run.reports.note(more)
@@ -178,6 +178,19 @@ class LoopGuard:
         return Decision(
             allowed=held is None, step_count=run.totals.steps, refusal=held, violations=news
         )
+
+    def delegated(self) -> None:
+        """Tell that a tool call which was counted runs an agent, and is no execution of a tool.
+
+        To the budgets it stays a call that was attempted.
+        """
+        if self._run is not None:
+            self._run.totals.take_back()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the last turn finished the run, and nothing has happened since."""
+        return self._run is not None and self._run.totals.is_complete
 
     def person_spoke(self) -> None:
         """Tell that a person has said something: the next model call is an answer to it."""

@@ -14,6 +14,9 @@ IDLE_S = 300.0
 RUNS = 4_096
 """Runs known at a time; past that the oldest is ended."""
 
+ROOTLESS = 1_024
+"""Of these, runs that perhaps no span will end; past that the one is ended that is idle longest."""
+
 
 class OpenRuns:
     """The runs of one tracker that have not ended, oldest first."""
@@ -36,10 +39,11 @@ class OpenRuns:
         self._runs[run] = None
         if run.is_rootless:
             self._rootless[run] = time.monotonic()
-        if len(self._runs) <= RUNS:
+        too_many = self._rootless if len(self._rootless) > ROOTLESS else self._runs
+        if too_many is self._runs and len(self._runs) <= RUNS:
             return None
         self.evicted += 1
-        return next(iter(self._runs))
+        return next(iter(too_many))
 
     def seen(self, run: Run) -> None:
         """Hear that something happens in a run."""

@@ -103,7 +103,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._telemetry = Telemetry(
             self.policy,
             self.mode,
-            self._tracker.evicted,
+            self._tracker.runs.evicted,
             meter_provider=meter_provider,
             logger_provider=logger_provider,
             log_events=log_events,

@@ -16,14 +16,20 @@ from otel_loopguard.endings import ending_of
 from otel_loopguard.engine.rule_sets import Carried
 from otel_loopguard.guard import LoopGuard
 from otel_loopguard.policy import Policy
+from otel_loopguard.requested_calls import RequestedCalls
 from otel_loopguard.span_tree import Node
 from otel_loopguard.steps import Step
 
 OPEN_CALLS = 128
-"""Open spans of model calls that a run knows; past that the oldest is forgotten."""
+"""Open spans of model calls, and of tool calls, that a run knows; past that the oldest is
+forgotten."""
 
-RunKind: TypeAlias = Literal["explicit", "agent", "root"]
-"""Opened by `guarded_run`, by an agent's span, or by the topmost span around a step."""
+RESPONSES = 64
+"""Answers of models that a run knows by the ids that the providers gave them."""
+
+RunKind: TypeAlias = Literal["explicit", "agent", "root", "joined"]
+"""Opened by `guarded_run`, by an agent's span, by the topmost span around a step, or by one that
+has nothing around it and is held together with others by ids: no span ends that."""
 
 
 class Cancellable(Protocol):
@@ -84,10 +90,14 @@ class Run:
         "heard",
         "id",
         "kind",
+        "last_ns",
         "open_calls",
+        "open_tools",
         "outcomes",
         "places",
         "refused_requests",
+        "requested",
+        "responses",
         "root",
         "slot",
         "started_over",
@@ -145,6 +155,14 @@ class Run:
         """When the latest of those was let through."""
         self.open_calls: dict[Node, None] = {}
         """Open spans of model calls, oldest first."""
+        self.open_tools: dict[Node, None] = {}
+        """Open spans of tool calls, oldest first."""
+        self.requested = RequestedCalls()
+        """Tool calls that models have asked for and that no span has shown."""
+        self.responses: dict[str, Node] = {}
+        """Spans of the last model calls, by the ids of the answers."""
+        self.last_ns = 0
+        """When the latest span started that was joined, in nanoseconds of the wall clock."""
         self.ended = False
         self.final: RunReport | None = None
         """What became of the run, once it has ended."""
@@ -158,7 +176,7 @@ class Run:
     @property
     def is_rootless(self) -> bool:
         """Whether perhaps no span will end the run: its topmost one was not seen to start."""
-        return self.root is not None and self.root.stands_in
+        return self.kind == "joined" or (self.root is not None and self.root.stands_in)
 
     @property
     def is_stopped_by_us(self) -> bool:
@@ -227,10 +245,20 @@ class Run:
         return None if silent else self.guard.due_s()
 
     def keep_open(self, node: Node) -> None:
-        """Remember a model call's span while it is open."""
-        self.open_calls[node] = None
-        if len(self.open_calls) > OPEN_CALLS:
-            del self.open_calls[next(iter(self.open_calls))]
+        """Remember a call's span while it is open."""
+        calls = self.open_calls if node.kind == "llm" else self.open_tools
+        calls[node] = None
+        if len(calls) > OPEN_CALLS:
+            del calls[next(iter(calls))]
+
+    def has_come_back(self, node: Node, step: Step) -> None:
+        """Take note that a call's span has ended."""
+        self.open_calls.pop(node, None)
+        self.open_tools.pop(node, None)
+        if step.response_id:
+            self.responses[step.response_id] = node
+            if len(self.responses) > RESPONSES:
+                del self.responses[next(iter(self.responses))]
 
     def report(self) -> RunReport:
         """Return what has become of the run so far; `aborted` if a stop reached it unfinished."""
@@ -263,6 +291,10 @@ class Verdict(msgspec.Struct, frozen=True):
     """Nothing happened, until a limit on time was reached: the span is the latest of the run."""
     report: RunReport | None = None
     """What became of the run, if the span ended it."""
+    called: tuple[Step, ...] = ()
+    """Tool calls without a span that have turned out to have happened."""
+    answered: tuple[Step, ...] = ()
+    """Those of them whose results have become known, as far as they will."""
 
     @property
     def is_last_turn(self) -> bool:

@@ -34,6 +34,7 @@ GEN_AI_USAGE_CACHE_CREATION_OLD = "gen_ai.usage.cache_creation_input_tokens"  # 
 GEN_AI_USAGE_REASONING = "gen_ai.usage.reasoning.output_tokens"  # part of the output tokens
 GEN_AI_USAGE_REASONING_TRACELOOP = "gen_ai.usage.reasoning_tokens"  # the same, OpenLLMetry
 GEN_AI_USAGE_REASONING_PYDANTIC = "gen_ai.usage.details.reasoning_tokens"  # the same, Pydantic AI
+MCP_METHOD_NAME = "mcp.method.name"  # what a client asks of a server: tools/call, ...
 ERROR_TYPE = "error.type"  # the class of what went wrong; `_OTHER` says nothing
 EXCEPTION_EVENT = "exception"  # the span event of a raised exception
 EXCEPTION_TYPE = "exception.type"  # its class

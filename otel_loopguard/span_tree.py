@@ -10,7 +10,7 @@ from weakref import ref
 import msgspec
 
 from otel_loopguard.spans import SpanRecord
-from otel_loopguard.steps import Step, StepKind
+from otel_loopguard.steps import SpanKey, Step, StepKind
 
 if TYPE_CHECKING:
     from otel_loopguard.runs import Run
@@ -30,13 +30,17 @@ class Node:
         "agent",
         "agent_id",
         "agent_parent_id",
+        "asked",
+        "below",
         "claimed",
         "conversation",
+        "delegates",
         "is_open",
         "is_sampled",
         "kind",
         "name",
         "parent",
+        "part_of",
         "prevented",
         "read",
         "refused",
@@ -44,7 +48,9 @@ class Node:
         "span_id",
         "stands_in",
         "step_name",
+        "told",
         "trace_id",
+        "unsure",
     )
 
     def __init__(
@@ -80,6 +86,23 @@ class Node:
         """A model request has been let through for it."""
         self.prevented = False
         """Its step did not happen: the model request below it was refused."""
+        self.part_of: Node | None = None
+        """The span that shows the same step, and is the one that counts."""
+        self.below: Node | None = None
+        """The latest model or tool call below it that counts, with none between."""
+        self.told: Step | None = None
+        """What the spans that are part of this one say of its step."""
+        self.asked: tuple[Step, ...] = ()
+        """Tool calls without a span that the model call's input should answer."""
+        self.unsure = False
+        """Its end should show whether a person has spoken before the model call."""
+        self.delegates = False
+        """It is a tool call that runs an agent."""
+
+    @property
+    def key(self) -> SpanKey:
+        """Which span it is."""
+        return SpanKey(self.trace_id, self.span_id)
 
     @property
     def live(self) -> object:
@@ -125,17 +148,16 @@ class Node:
         """Return the nearest run that goes on, from here upwards."""
         return next((n.run for n in self.upwards() if n.run is not None and not n.run.ended), None)
 
-    def repeats_one_above(self, step: Step) -> bool:
-        """Say whether the span shows a step that an open one above it shows already.
+    def hang_below(self, parent: Node) -> None:
+        """Belong to another span from here on: its own instrumentation did not say so."""
+        self.parent, self.conversation = parent, self.conversation or parent.conversation
+        self.agent, self.agent_id = parent.agent, parent.agent_id
+        self.agent_parent_id = parent.agent_parent_id
 
-        A framework's span around a provider's shows one model call twice; a tool's span around a
-        protocol's of the same tool shows one tool call twice.
-        """
-        for above in () if self.parent is None else self.parent.upwards():
-            if above.kind is not None and above.is_open:
-                same = above.kind == step.kind and step.kind in ("llm", "tool")
-                return same and (step.kind == "llm" or above.step_name == step.name)
-        return False
+    def counted_above(self) -> Node | None:
+        """Return the nearest open span above that shows a step of its own; agents are some."""
+        above = () if self.parent is None else self.parent.upwards()
+        return next((node for node in above if node.kind is not None and node.is_open), None)
 
     def local_root(self) -> Node:
         """Return the topmost span that is open; this one if none above it is."""

@@ -102,7 +102,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """For a tool call: it is known from the model's messages alone. It carries the number of the
     turn that asked for it, and is found again by its call id, not by its span."""
     delegated: bool = False
-    """For an agent: a tool call runs it. That call is the agent's, and no execution of a tool."""
+    """For a tool call: it runs an agent, whose own calls count, and is no execution of a tool."""
     provider: str = ""
     model: str = ""
     started_s: float | None = None

@@ -59,7 +59,7 @@ class Timer:
         watch = self._watch
         if run in watch.runs and not sooner:
             return
-        with self._tracker.lock:
+        with self._tracker.runs.lock:
             due_s = run.due_s()
             if due_s is None:
                 return
@@ -105,7 +105,7 @@ class Timer:
     def _look_at(self, run: Run, watch: _Watch) -> None:
         verdict = None
         try:
-            with self._tracker.lock:
+            with self._tracker.runs.lock:
                 due_s = run.due_s()
                 if due_s is not None and due_s <= time.monotonic():
                     verdict = self._tracker.tick(run)

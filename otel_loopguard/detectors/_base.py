@@ -126,8 +126,6 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     """The same of the result."""
     numbered: bool = True
     """The step has a number of its own: a call known from messages has that of its turn."""
-    delegated: bool = False
-    """For an agent: a tool call runs it, which so turns out to be no execution of a tool."""
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False):

@@ -53,7 +53,7 @@ class StepRate:
     def check(self, facts: Facts, /) -> Finding | None:
         """Look when the N-th step before this one started; those on their way start now."""
         earlier = self._limit - facts.ahead
-        if earlier > len(self._starts_s):
+        if earlier > len(self._starts_s) or not facts.numbered:
             return None
         if earlier > 0:
             since_s = facts.elapsed_s - self._starts_s[self._next - earlier]
@@ -63,6 +63,8 @@ class StepRate:
 
     def commit(self, facts: Facts, /) -> None:
         """Keep when the step started in place of the oldest."""
+        if not facts.numbered:
+            return
         if len(self._starts_s) < self._limit:
             self._starts_s.append(facts.elapsed_s)
         else:

@@ -18,15 +18,13 @@ class ToolCallBudget:
         `max_tool_calls` and, by the tool's name, against `max_calls_per_tool`.
     Why it matters
         A tool that sends, writes or costs must not be called without end, however varied the calls.
-        A call that runs a sub-agent counts for its tool alone, once the agent has started: in all,
-        it is the sub-agent's own calls that count.
     What it does not see
         What the calls are for.
     """
 
     rule: ClassVar[str] = "tool_call_budget"
     reason: ClassVar[str] = "MAX_TOOL_CALLS_EXCEEDED"
-    kinds: ClassVar[frozenset[StepKind]] = frozenset(("tool", "agent"))
+    kinds: ClassVar[frozenset[StepKind]] = frozenset(("tool",))
     judges: ClassVar[frozenset[StepKind]] = frozenset(("tool",))
     reach: ClassVar[Reach] = "totals"
     foresees: ClassVar[bool] = False
@@ -55,10 +53,7 @@ class ToolCallBudget:
         )
 
     def commit(self, facts: Facts, /) -> None:
-        """Count the call, or take back one that turns out to run an agent."""
-        if facts.kind == "agent":
-            self._calls -= facts.delegated
-            return
+        """Count the call."""
         self._calls += 1
         if facts.name in self._by_tool:
             self._by_tool[facts.name] += 1

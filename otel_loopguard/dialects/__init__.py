@@ -76,9 +76,7 @@ def read_step(record: SpanRecord, dialects: Sequence[Dialect] = BUILT_IN) -> Ste
     return None
 
 
-def read_input(
-    record: SpanRecord, dialects: Sequence[Dialect] = BUILT_IN
-) -> ModelInput | None:
+def read_input(record: SpanRecord, dialects: Sequence[Dialect] = BUILT_IN) -> ModelInput | None:
     """Return what is new in the input of a model call; `None` if the span does not show it.
 
     This costs more than reading the step, so that it is done where it matters only.

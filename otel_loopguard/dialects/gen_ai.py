@@ -84,7 +84,6 @@ def read(record: SpanRecord) -> Step | None:
     return None if reader is None else reader(record)
 
 
-
 def read_input(record: SpanRecord) -> ModelInput | None:
     """Return what is new in a model call's input; `None` if the span does not show it."""
     return None if record.attributes else None

@@ -79,7 +79,6 @@ def read(record: SpanRecord) -> Step | None:
             return None
 
 
-
 def read_input(record: SpanRecord) -> ModelInput | None:
     """Return what is new in a model call's input; `None` if the span does not show it."""
     return None if record.attributes else None

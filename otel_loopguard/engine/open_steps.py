@@ -50,7 +50,6 @@ class OpenStep(msgspec.Struct, eq=False, gc=False):
     """That was not known when it started."""
     spanless: bool = False
     """The span is that of the turn which asked for it."""
-    delegated: bool = False
     metered: int = 0
     """How many steps had reported what they used when it started."""
 

@@ -132,7 +132,6 @@ class RunState:
             call is None,
             unsure=step.spoken is UNKNOWN and not self.spoken,
             spanless=step.spanless,
-            delegated=step.delegated,
             metered=self._outcomes.metered if phase == "pre" else 0,
         )
         found: list[Heard] = []
@@ -169,7 +168,6 @@ class RunState:
             depth=self._invocations.depth_of(step) if is_agent else 0,
             spoken=self.spoken or step.spoken is not False,
             numbered=not step.spanless,
-            delegated=step.delegated,
             own=None if options is None else options.rules,
         )
         watched = is_agent or (self._invocations.watched and not exempt)
@@ -201,9 +199,11 @@ class RunState:
             if opened.kind == "agent":
                 self._invocations.begin(within[0], owner.key)
             tell_around(opened, facts, at_once=at_once)
-        if not self._sight.results_come:
+        if not (self._sight.results_come or opened.spanless):
             self._sight.do_without(opened, facts, self._outcomes)
         self.open.add(opened, step.arguments)
+        if step.delegated:
+            self.totals.take_back()
         return opened
 
     def finish(self, opened: OpenStep, step: Step, now_s: float) -> Found:
@@ -214,8 +214,7 @@ class RunState:
         self.open.remove(opened)
         opened.span = opened.span or step.span
         elapsed_s = now_s - totals.started_s + self._earlier_s
-        if opened.unsure:
-            opened.spoken = step.spoken is not False
+        opened.spoken = step.spoken is not False if opened.unsure else opened.spoken
         self._sight.records_come = True
         if opened.kind != "tool":
             owner.wake()
@@ -228,8 +227,8 @@ class RunState:
         else:
             facts, ended = self._outcomes.of(opened, step, elapsed_s, silent_s)
         ends = (totals.is_complete if ended is None else ended) and not self.open.is_working
-        if facts.failed:  # failures side by side are no repetition: say what had started by then
-            facts = msgspec.structs.replace(facts, number=opened.number, started=totals.steps)
+        if facts.failed or opened.spanless:
+            facts = self._placed(facts, opened)
         if self._on_facts is not None:
             self._on_facts(facts)
         found = hear(opened, facts, acts_on=owner is self._acted_last)
@@ -244,6 +243,17 @@ class RunState:
             self._rules.keep(owner)
         totals.end(opened, step, facts, now_s, ends=ends)
         return self._told_at_end(found, opened, ends=ends) if found else NOTHING
+
+    def _placed(self, facts: Facts, opened: OpenStep) -> Facts:
+        """Add where a step stands: failures side by side are no repetition, say what had started.
+
+        A call known from messages has no number of its own.
+        """
+        number = opened.number if facts.failed else facts.number
+        started = self.totals.steps if facts.failed else facts.started
+        return msgspec.structs.replace(
+            facts, number=number, started=started, numbered=not opened.spanless
+        )
 
     def _told_at_end(self, found: list[Heard], opened: OpenStep, *, ends: bool) -> Found:
         """Say what was found of a step that has come back; a finished run is not failed."""

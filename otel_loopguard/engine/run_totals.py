@@ -111,8 +111,6 @@ class RunTotals:
         elif kind == "llm":
             self._model_calls += 1
             self._status = "running"
-        elif opened.delegated:
-            self._tool_calls -= 1
         self.steps = opened.number
         self.latest = opened
         if now_s > self.last_s:  # noqa: PLR1730 -- on the hot path `max` costs as much as a detector
@@ -120,6 +118,10 @@ class RunTotals:
         self._trace.append(name if kind == "tool" else (kind, name))
         if len(self._trace) > TRACED:
             del self._trace[0]
+
+    def take_back(self) -> None:
+        """Count one execution of a tool less: a call turned out to be none."""
+        self._tool_calls -= 1
 
     def end(self, opened: OpenStep, step: Step, facts: Facts, now_s: float, *, ends: bool) -> None:
         """Add what came out of a step.

@@ -12,7 +12,7 @@ from otel_loopguard.policy import Policy
 from otel_loopguard.replay.results import PlayedRun, ReplayedRun, replayed_violation
 from otel_loopguard.replay.savings import Savings
 from otel_loopguard.replay.span_order import in_order
-from otel_loopguard.runs import Run
+from otel_loopguard.runs import Run, Verdict
 from otel_loopguard.settings import Settings
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
@@ -88,6 +88,7 @@ class _Play:
             self._going[run] = None
         savings = self._savings[run]
         savings.tripped |= verdict.tripped
+        self._tell_of_spanless(run, verdict)
         if verdict.step is not None:
             play = savings.ended if is_end else savings.started
             play((span.trace_id, span.span_id), verdict.step)
@@ -119,10 +120,16 @@ class _Play:
         else:
             self._listeners[run].check(step, commit=True)
 
+    def _tell_of_spanless(self, run: Run, verdict: Verdict) -> None:
+        for step in verdict.called:
+            self._tell_listener(run, step, is_end=False)
+        for step in verdict.answered:
+            self._tell_listener(run, step, is_end=True)
+
     def _close(self, run: Run) -> None:
         del self._going[run]
         self._listeners.pop(run, None)
-        self._reports[run] = self._tracker.close(run)
+        self._reports[run] = self._tracker.runs.close(run)
 
 
 def _limits_time(settings: Settings) -> bool:

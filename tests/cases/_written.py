@@ -26,6 +26,8 @@ from tests.cases._reports import Case, Found
 _EPOCH_S = 1_700_000_000
 _COUNTED = ("tool", "llm", "custom")
 _ROOT = "main"
+_ANSWER = "next_input_tool_result"
+_CALL_ID = "call"
 Attributes = dict[str, Any]
 
 
@@ -65,12 +67,8 @@ class Written:
             self._end(top)
 
     def found(self) -> list[Found]:
-        """Return what the live guard reported, by the events on the spans."""
-        events = sorted(
-            (event for span in self._spans for event in span.events),
-            key=lambda event: event.timestamp,
-        )
-        return [self._found(event.attributes or {}) for event in events]
+        """Return what the live guard reported, by its log events: not all find a span to be on."""
+        return [self._found(record.attributes or {}) for record in self._process.sink.records]
 
     def _found(self, said: Mapping[str, Any]) -> Found:
         # The end of an agent that is no entry of `steps` belongs to the last step before it.
@@ -104,6 +102,9 @@ class Written:
         _, finish = _WRITERS[step["type"]]
         span = self._open.pop(position)
         span.set_attributes(finish(step))
+        before = self._case.steps[position - 1].get("span", {}) if position else {}
+        if _ANSWER in before:
+            span.set_attribute("gen_ai.input.messages", _asked_and_answered(before[_ANSWER]))
         if step.get("error"):
             what = step["result"] if step["error"] is True else step["error"]
             span.set_status(Status(StatusCode.ERROR, what))
@@ -238,7 +239,9 @@ def _llm_ends(step: Mapping[str, Any]) -> Attributes:
     if "finish_reason" in step:
         attributes["gen_ai.response.finish_reasons"] = [step["finish_reason"]]
     parts: list[Mapping[str, object]] = [
-        {"type": "tool_call", "name": call["name"], "arguments": call["arguments"]}
+        {"type": "tool_call", "id": _CALL_ID, "name": call["name"], "arguments": call["arguments"]}
+        if _ANSWER in step.get("span", {})
+        else {"type": "tool_call", "name": call["name"], "arguments": call["arguments"]}
         for call in step.get("tool_calls", ())
     ]
     if "result" in step:
@@ -246,6 +249,14 @@ def _llm_ends(step: Mapping[str, Any]) -> Attributes:
     if parts:
         attributes["gen_ai.output.messages"] = json.dumps([{"role": "assistant", "parts": parts}])
     return attributes
+
+
+def _asked_and_answered(answer: str) -> str:
+    """Return what a model call is given after the call that it asked for was answered."""
+    asked = {"type": "tool_call", "id": _CALL_ID, "name": "any", "arguments": {}}
+    answered = {"type": "tool_call_response", "id": _CALL_ID, "response": answer}
+    roles = {"assistant": asked, "tool": answered}
+    return json.dumps([{"role": role, "parts": [part]} for role, part in roles.items()])
 
 
 def _usage(step: Mapping[str, Any]) -> Attributes:

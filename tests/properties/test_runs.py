@@ -163,8 +163,8 @@ def test_runs_do_not_touch_each_other(
         say(together[number], contexts[number].run(feed, to, left[number].pop(0)))
 
     assert together == [alone(events, live=live) for events in laid_out]
-    assert to.open_runs() == ()
-    assert all(context.run(to.in_context) is None for context in contexts)
+    assert to.runs.open_runs() == ()
+    assert all(context.run(to.runs.in_context) is None for context in contexts)
 
 
 @settings(max_examples=150, deadline=None)
@@ -192,12 +192,12 @@ def test_no_order_of_events_breaks_anything(
             if verdict is not None:
                 opened[verdict.run] = None
                 ended += [verdict.run] if verdict.report is not None else []
-            assert len(to.spans._nodes) <= 12  # pyright: ignore[reportPrivateUsage]
-            assert len(to.spans._ended) <= 5  # pyright: ignore[reportPrivateUsage]
-            assert len(to.open_runs()) <= 3
-            assert all(len(run.open_calls) <= 2 for run in to.open_runs())
+            assert len(to.runs.spans._nodes) <= 12  # pyright: ignore[reportPrivateUsage]
+            assert len(to.runs.spans._ended) <= 5  # pyright: ignore[reportPrivateUsage]
+            assert len(to.runs.open_runs()) <= 3
+            assert all(len(run.open_calls) <= 2 for run in to.runs.open_runs())
 
     over = [*closed, *ended]
     assert len(set(over)) == len(over), "a run ends once"
-    assert set(over) | set(to.open_runs()) >= set(opened)
-    assert not set(over) & set(to.open_runs())
+    assert set(over) | set(to.runs.open_runs()) >= set(opened)
+    assert not set(over) & set(to.runs.open_runs())

@@ -83,7 +83,7 @@ def test_series_exist_at_zero_from_the_start(process: Traced) -> None:
                 "abort.hook=print abort.result=timeout: 0",
             ],
             "loopguard.info": ["version=V mode=enforce: 1"],
-            "loopguard.evictions": ["store=runs: 0", "store=spans: 0"],
+            "loopguard.evictions": ["store=ids: 0", "store=runs: 0", "store=spans: 0"],
         }
     )
 
@@ -118,7 +118,7 @@ def test_after_a_trip(process: Traced) -> None:
                 "gen_ai.agent.name=scout gen_ai.token.type=output: 1",
             ],
             "loopguard.info": ["version=V mode=observe: 1"],
-            "loopguard.evictions": ["store=runs: 0", "store=spans: 0"],
+            "loopguard.evictions": ["store=ids: 0", "store=runs: 0", "store=spans: 0"],
         }
     )
 

@@ -47,7 +47,7 @@ def make(guard: LoopGuardSpanProcessor, times: int = 1) -> None:
 
 
 def run_in(guard: LoopGuardSpanProcessor) -> Run:
-    run = guard._tracker.in_context()  # pyright: ignore[reportPrivateUsage]
+    run = guard._tracker.runs.in_context()  # pyright: ignore[reportPrivateUsage]
     assert run is not None
     return run
 

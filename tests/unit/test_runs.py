@@ -97,7 +97,7 @@ def test_a_span_that_is_nobody_s_step_says_nothing() -> None:
 
     assert feed.start(1, NOBODY) is None
     assert feed.end(1, NOBODY) is None
-    assert feed.tracker.open_runs() == ()
+    assert feed.tracker.runs.open_runs() == ()
 
 
 def test_the_agent_opens_the_run_not_the_root_of_the_trace() -> None:
@@ -171,7 +171,7 @@ def test_a_remote_parent_makes_a_local_root() -> None:
     feed = Feed()
     agent = run_of(feed.start(2, AGENT, 99, remote=True))
 
-    assert agent.root is feed.tracker.spans.get(2)
+    assert agent.root is feed.tracker.runs.spans.get(2)
     ended = feed.end(2, AGENT)
     assert ended is not None
     assert ended.report is not None
@@ -215,7 +215,7 @@ def test_an_agent_that_shows_at_its_end_has_nothing_below_it_to_hold() -> None:
     feed.start(1, NOBODY)
 
     assert feed.end(1, AGENT) is None
-    assert feed.tracker.open_runs() == ()
+    assert feed.tracker.runs.open_runs() == ()
 
 
 def test_a_span_that_started_before_the_guard_was_added_counts_at_its_end() -> None:
@@ -226,7 +226,7 @@ def test_a_span_that_started_before_the_guard_was_added_counts_at_its_end() -> N
     assert ended.opened
     assert ended.report is not None, "it is its own run, and ends with itself"
     assert (ended.report.model_calls, ended.report.input_tokens) == (1, 9)
-    assert feed.tracker.open_runs() == ()
+    assert feed.tracker.runs.open_runs() == ()
     assert feed.end(2, AGENT) is None
     assert feed.end(3, NOBODY) is None
 
@@ -304,7 +304,7 @@ def test_a_copied_context_lets_go_of_a_run_that_ends_elsewhere() -> None:
         assert copied.run(feed.whole, 2, TOOL) is run
         feed.end(1, AGENT)
 
-        assert copied.run(feed.tracker.in_context) is None
+        assert copied.run(feed.tracker.runs.in_context) is None
 
     in_fresh_context().run(scene)
 
@@ -324,7 +324,7 @@ def test_the_span_goes_before_the_context() -> None:
         feed = Feed(live=True)
         one, other = run_of(feed.start(1, AGENT)), run_of(feed.start(2, AGENT))
 
-        assert feed.tracker.in_context() is other
+        assert feed.tracker.runs.in_context() is other
         assert feed.whole(3, TOOL, 1) is one
 
     in_fresh_context().run(scene)
@@ -368,7 +368,7 @@ def test_a_run_whose_span_nobody_can_end_any_more_is_left_by_its_context() -> No
         del live
         gc.collect()
 
-        assert feed.tracker.in_context() is None
+        assert feed.tracker.runs.in_context() is None
         assert feed.whole(4, TOOL) is not run
         assert feed.whole(5, TOOL, 2) is not run
         assert [each for each, _ in feed.closed] == [run]
@@ -389,7 +389,7 @@ def test_an_explicit_run_takes_every_span_of_its_context() -> None:
         assert not first.run.ended, "a block ends it, no span"
         assert feed.whole(2, AGENT) is feed.whole(3, TOOL) is first.run
         slot.explicit_id = None
-        feed.tracker.close(first.run)
+        feed.tracker.runs.close(first.run)
         assert [run for run, _ in feed.closed] == [first.run]
         assert feed.whole(4, TOOL) is not first.run
 
@@ -403,8 +403,8 @@ def test_two_trackers_share_an_explicit_slot() -> None:
         runs = run_of(one.start(1, AGENT)), run_of(other.start(1, AGENT))
 
         assert runs[0] is not runs[1]
-        assert one.tracker.in_context() is runs[0]
-        assert other.tracker.in_context() is runs[1]
+        assert one.tracker.runs.in_context() is runs[0]
+        assert other.tracker.runs.in_context() is runs[1]
 
     in_fresh_context().run(scene)
 
@@ -432,7 +432,7 @@ def test_a_prevented_model_call_is_not_counted() -> None:
     refused = feed.start(3, MODEL, 1)
     assert refused is not None
     assert refused.tripped
-    node = feed.tracker.spans.get(3)
+    node = feed.tracker.runs.spans.get(3)
     assert node is not None
     assert node.refused
 
@@ -498,9 +498,9 @@ def test_too_many_runs_end_the_oldest_and_tell_of_it(monkeypatch: pytest.MonkeyP
     feed = Feed()
     opened = [run_of(feed.start(each, AGENT)) for each in range(1, 6)]
 
-    assert feed.tracker.open_runs() == tuple(opened[2:])
+    assert feed.tracker.runs.open_runs() == tuple(opened[2:])
     assert [run for run, _ in feed.closed] == opened[:2]
-    assert feed.tracker.evicted()["runs"] == 2
+    assert feed.tracker.runs.evicted()["runs"] == 2
     assert feed.end(1, AGENT) is None, "its end is no news any more"
     assert feed.whole(9, TOOL, 2) not in opened
 
@@ -515,7 +515,7 @@ def test_a_run_whose_span_is_forgotten_ends(monkeypatch: pytest.MonkeyPatch) -> 
     feed.start(5, NOBODY, 1)
 
     assert [each for each, _ in feed.closed] == [run]
-    assert feed.tracker.evicted() == {"spans": 1, "runs": 1}
+    assert feed.tracker.runs.evicted() == {"spans": 1, "runs": 1, "ids": 0}
     assert feed.end(1, AGENT) is None
 
 
@@ -546,10 +546,10 @@ def test_a_dialect_that_raises_costs_one_span_only(monkeypatch: pytest.MonkeyPat
     run = run_of(feed.start(1, AGENT))
     read_step = tracker.read_step
 
-    def broken(record: SpanRecord) -> Any:
+    def broken(record: SpanRecord, *dialects: Any) -> Any:
         if "poison" in record.attributes:
             raise RuntimeError("a fault in a dialect")
-        return read_step(record)
+        return read_step(record, *dialects)
 
     monkeypatch.setattr(tracker, "read_step", broken)
     poisoned = {**NOBODY, "poison": True}
@@ -562,7 +562,7 @@ def test_a_dialect_that_raises_costs_one_span_only(monkeypatch: pytest.MonkeyPat
         feed.end(1, {**AGENT, "poison": True})
 
     assert [each for each, _ in feed.closed] == [run], "its run has ended, and that is told"
-    assert feed.tracker.open_runs() == ()
+    assert feed.tracker.runs.open_runs() == ()
     with pytest.raises(RuntimeError):
         feed.end(9, poisoned)
 
@@ -589,7 +589,7 @@ def test_nothing_is_left_of_runs_that_are_over(monkeypatch: pytest.MonkeyPatch) 
     context = in_fresh_context()
     context.run(scene)
 
-    assert feed.tracker.open_runs() == ()
+    assert feed.tracker.runs.open_runs() == ()
     # The ten spans that ended last are kept, with their four runs and the guards of those.
     assert alive(RunState) <= states_before
     assert alive(Run, Node, LoopGuard, RunState) - before <= 10 + 4 + 4
@@ -609,7 +609,7 @@ tracer = provider.get_tracer("t")
 held, done = threading.Event(), threading.Event()
 
 def hold():
-    with guard._tracker.lock:
+    with guard._tracker.runs.lock:
         held.set()
         done.wait()
 

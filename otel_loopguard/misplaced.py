@@ -1,0 +1,69 @@
+"""Spans that hang in the wrong place, and where they belong.
+
+OpenInference's LangChain package attaches no context: the provider's span of a model call starts a
+trace of its own while the framework's span of the same call is open. OpenLLMetry's package for the
+OpenAI Agents SDK hangs each agent below the workflow, also one that a tool call runs.
+"""
+
+from __future__ import annotations
+
+from otel_loopguard.runs import Run
+from otel_loopguard.span_tree import Node
+from otel_loopguard.spans import SpanRecord
+
+UNATTACHED = frozenset({"openinference.instrumentation.langchain"})
+"""Scopes of spans that are never made current, so that what is below them has no parent."""
+
+FLAT = frozenset({"opentelemetry.instrumentation.openai_agents"})
+"""Scopes whose agents hang below the workflow, whatever runs them."""
+
+OPEN = 1_024
+"""Open spans without an open one below that are known; past that the oldest is forgotten."""
+
+
+def caller_of(node: Node, record: SpanRecord) -> Node | None:
+    """Return the tool call that runs an agent which hangs elsewhere; `None` if not known."""
+    run = node.run_above() if record.scope in FLAT else None
+    around = None if run is None else node.counted_above()
+    if run is None or (around is not None and around.kind == "tool"):
+        return None
+    callers = [call for call in run.open_tools if not call.delegates]
+    return callers[0] if len(callers) == 1 else None
+
+
+class Unattached:
+    """The open spans that are not made current, down to the last."""
+
+    __slots__ = ("_leaves",)
+
+    def __init__(self) -> None:
+        self._leaves: dict[Node, int] = {}
+        """How many of the spans right below each are open."""
+
+    def started(self, node: Node, record: SpanRecord) -> None:
+        """Take in a span that starts."""
+        if record.scope not in UNATTACHED:
+            return
+        self._leaves[node] = 0
+        if node.parent in self._leaves:
+            self._leaves[node.parent] += 1
+        if len(self._leaves) > OPEN:
+            del self._leaves[next(iter(self._leaves))]
+
+    def ended(self, node: Node) -> None:
+        """Take in a span that has ended."""
+        if self._leaves.pop(node, None) is not None and node.parent in self._leaves:
+            self._leaves[node.parent] -= 1
+
+    def leaf(self, run: Run | None) -> Node | None:
+        """Return the span that a model call without a parent is made in; `None` if there is none.
+
+        That is the last one that has none below it, in the run of the calling code if that is
+        known. It is a guess where several agents are at work and nothing tells in which.
+        """
+        found = [
+            node
+            for node, below in self._leaves.items()
+            if not below and node.below is None and (run is None or node.run_above() is run)
+        ]
+        return found[-1] if found else None

@@ -1,0 +1,324 @@
+"""Which run a span belongs to: by its block, by what is above it, by its context, by ids."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+
+from otel_loopguard.conversations import Conversations, conversation_of
+from otel_loopguard.decisions import RunReport
+from otel_loopguard.forks import renew_in_children
+from otel_loopguard.joins import Joins, Key
+from otel_loopguard.misplaced import Unattached, caller_of
+from otel_loopguard.open_runs import IDLE_S, OpenRuns
+from otel_loopguard.policy import Policy
+from otel_loopguard.runs import CURRENT, Run, RunKind, Slot
+from otel_loopguard.span_tree import Node, SpanTree
+from otel_loopguard.spans import SpanRecord
+from otel_loopguard.steps import UNKNOWN, ModelInput, Step
+
+_NANOSECONDS = 1e9
+
+
+class RunFinder:
+    """The runs of one guard, and the spans that lead to them.
+
+    Args:
+        policy: what each run's guard goes by.
+        live: spans arrive as they happen, in the contexts of their runs.
+        on_closed: told of each run that ended otherwise than by a span.
+
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        live: bool,
+        on_closed: Callable[[Run, RunReport], object] | None = None,
+    ) -> None:
+        self.policy = policy
+        self.lock = threading.RLock()
+        self.spans = SpanTree(self._lost)
+        self._live = live
+        self._on_closed = on_closed
+        self._conversations = Conversations()
+        self._runs = OpenRuns()
+        self._joins = Joins()
+        self._unattached = Unattached()
+        self._converses = policy.settings.scope == "conversation"
+        renew_in_children(self, "lock")
+
+    def enter(self, record: SpanRecord, live: object = None) -> Node:
+        """Take in a span that was not known."""
+        node = self.spans.enter(record, live)
+        self._unattached.started(node, record)
+        self.hear_conversation(node, record)
+        return node
+
+    def hear_conversation(self, node: Node, record: SpanRecord) -> None:
+        """Read which conversation a span belongs to, where limits are held against those."""
+        if self._converses:
+            node.conversation = conversation_of(record) or node.conversation
+            if node.run is not None and node.run.conversation is None:
+                node.run.conversation = node.conversation
+
+    def leave(self, node: Node) -> Run | None:
+        """Close a span; return the run that ends with it."""
+        self.spans.close(node)
+        self._unattached.ended(node)
+        run = node.run
+        return None if run is None or run.root is not node or run.ended else run
+
+    def place(self, node: Node, step: Step, record: SpanRecord) -> None:
+        """Hang a span where it belongs, if its instrumentation hung it elsewhere."""
+        if step.kind == "agent":
+            belongs_to = caller_of(node, record)
+        elif step.kind == "llm" and node.parent is None:
+            belongs_to = self._unattached.leaf(self.in_context() if self._live else None)
+        else:
+            return
+        if belongs_to is not None and belongs_to.run_above() is not None:
+            node.hang_below(belongs_to)
+
+    def find(
+        self,
+        node: Node,
+        step: Step,
+        record: SpanRecord,
+        heard: Callable[[], ModelInput | None],
+        named: str | None,
+    ) -> tuple[Run | None, bool]:
+        """Return the run of a span that shows what it is, and whether it is opened by it.
+
+        There is none yet for a model call that has started with nothing around it and nothing on it
+        that says where it belongs: its end will. `heard` reads what is new in the call's input, and
+        `named` is the run that the baggage names.
+        """
+        explicit, opened = self.explicit(node)
+        if explicit is None and named is not None:
+            explicit, opened = self._of_name(named, node, record)
+        known = explicit or self._around(node, step)
+        if known is not None:
+            self._runs.seen(known)
+            return known, opened
+        if step.kind != "agent" and (record.parent_id is None or record.parent_is_remote):
+            return self._without_parent(node, step, record, heard)
+        return self._own(node, step), True
+
+    def answered(self, run: Run, node: Node, step: Step) -> None:
+        """Take note of the ids in a model's answer, by which a later call may be found."""
+        for call in () if step.tool_calls is UNKNOWN else step.tool_calls:
+            if call.call_id:
+                self._joins.keep(("call", call.call_id), run)
+        if step.response_id and (run.kind == "joined" or node.parent is None):
+            self._joins.keep(("response", step.response_id), run)
+
+    def explicit(self, node: Node | None) -> tuple[Run | None, bool]:
+        """Return the run of the `guarded_run` around the calling code; say whether it is opened."""
+        slot = CURRENT.get() if self._live else None
+        if slot is None:
+            return None, False
+        with slot.lock:  # the block may be left on another thread at this moment
+            if slot.explicit_id is None:
+                return None, False
+            run = slot.runs.get(self)
+            if run is not None:
+                return run, False
+            conversation = None if node is None else node.conversation
+            run = self.open("explicit", slot.explicit_id, slot, None, conversation=conversation)
+        run.top = self.spans.get(slot.span_id)
+        if node is not None:
+            run.top, run.agent = run.top or node.local_root(), node.agent
+        return run, True
+
+    def in_context(self) -> Run | None:
+        """Return the run that the calling code belongs to by its context."""
+        slot = CURRENT.get()
+        run = None if slot is None else slot.runs.get(self)
+        if run is None or not run.is_abandoned:
+            return run
+        self.close(run)
+        return None
+
+    def open(
+        self,
+        kind: RunKind,
+        run_id: str,
+        slot: Slot,
+        root: Node | None,
+        *,
+        at_s: float | None = None,
+        conversation: str | None = None,
+    ) -> Run:
+        """Open a run and put it into the slot; `root` is the span that will end it."""
+        with self.lock:
+            carried = self._conversations.carried(conversation)
+            run = Run(run_id, kind, self.policy, slot, carried)
+            run.conversation = conversation
+            run.guard.start(at_s)
+            run.root = run.top = root
+            for idle in self._runs.idle():
+                self.close(idle)
+            slot.runs[self] = run
+            too_many = self._runs.add(run)
+            if too_many is not None:
+                self.close(too_many)
+            return run
+
+    def close(self, run: Run) -> RunReport:
+        """End a run that no span ends, and return what became of it."""
+        with self.lock:
+            if run.final is not None:
+                return run.final
+            report = self.end(run)
+        if self._on_closed is not None:
+            self._on_closed(run, report)
+        return report
+
+    def end(self, run: Run) -> RunReport:
+        """End a run, and return what became of it."""
+        for step in run.requested.over():
+            run.guard.check(step, commit=True)
+            run.guard.record(step)
+        run.slot.runs.pop(self, None)
+        self._runs.remove(run)
+        run.final, run.ended = run.report(), True
+        self._conversations.keep(run.conversation, run.guard.carried())
+        run.guard.reset()  # spans of the run are remembered for a while, its counters need not be
+        return run.final
+
+    def open_runs(self) -> tuple[Run, ...]:
+        """Return the runs that have not ended, oldest first."""
+        with self.lock:
+            return tuple(self._runs)
+
+    def evicted(self) -> dict[str, int]:
+        """Return how much was forgotten because a store was full, by store."""
+        stores = {
+            "spans": self.spans.evicted,
+            "runs": self._runs.evicted,
+            "ids": self._joins.evicted,
+        }
+        return stores | ({"conversations": self._conversations.evicted} if self._converses else {})
+
+    def closed(self, run: Run, report: RunReport) -> None:
+        """Tell that a run has ended otherwise than by a span."""
+        if self._on_closed is not None:
+            self._on_closed(run, report)
+
+    def _around(self, node: Node, step: Step) -> Run | None:
+        above = node.run_above()
+        if above is not None and above.is_abandoned:
+            self.close(above)
+            above = None
+        if above is not None and above.kind != "root":
+            return None if above.starts_over_at(node) else above
+        if step.kind == "agent":
+            return None
+        context = self.in_context() if self._live else None
+        if context is not None and context.kind != "root":
+            return context
+        return above or context
+
+    def _own(self, node: Node, step: Step) -> Run:
+        """Open a run that its own span will end: the agent's, or the topmost one that is open."""
+        root = node if step.kind == "agent" else node.local_root()
+        run = self.open(
+            "agent" if step.kind == "agent" else "root",
+            f"{root.trace_id:032x}-{root.span_id:016x}",
+            Slot(),
+            root,
+            at_s=None if self._live else step.started_s,
+            conversation=node.conversation,
+        )
+        run.agent = node.agent or step.agent
+        root.run = run
+        if self._live:
+            CURRENT.set(run.slot)
+        return run
+
+    def _without_parent(
+        self,
+        node: Node,
+        step: Step,
+        record: SpanRecord,
+        heard: Callable[[], ModelInput | None],
+    ) -> tuple[Run | None, bool]:
+        """Return the run of a span with nothing around it: by ids, else its own."""
+        conversation = conversation_of(record)
+        given = heard() if step.kind == "llm" else None
+        known = self._joined(_keys(conversation, given), given, record)
+        if known is not None:
+            self._go_on(known, node, record)
+            return known, False
+        if step.kind == "llm" and self._live and record.ended_ns is None:
+            return None, False
+        asks = step.tool_calls is not UNKNOWN and bool(step.tool_calls)
+        if conversation is None and not (step.kind == "llm" and asks):
+            return self._own(node, step), True
+        run = self._held(f"{node.trace_id:032x}-{node.span_id:016x}", node, step, record)
+        if conversation is not None:
+            self._joins.keep(("conversation", conversation), run)
+        return run, True
+
+    def _joined(
+        self, keys: Iterable[Key], given: ModelInput | None, record: SpanRecord
+    ) -> Run | None:
+        """Return the run that a span goes on with, unless that is over.
+
+        It is over if nothing has happened for long, or if a person speaks after it has finished.
+        """
+        run = self._joins.find(keys)
+        if run is None or run.kind != "joined":
+            return run
+        silent_s = (record.started_ns - run.last_ns) / _NANOSECONDS
+        answered = given is not None and given.spoken and run.guard.is_complete
+        if not answered and silent_s < IDLE_S:
+            return run
+        self.close(run)
+        return None
+
+    def _of_name(self, name: str, node: Node, record: SpanRecord) -> tuple[Run, bool]:
+        """Return the run that the baggage names."""
+        known = self._joined([("run", name)], None, record)
+        if known is not None:
+            self._go_on(known, node, record)
+            return known, False
+        run = self._held(name, node, None, record)
+        self._joins.keep(("run", name), run)
+        return run, True
+
+    def _held(self, run_id: str, node: Node, step: Step | None, record: SpanRecord) -> Run:
+        """Open a run that is held together by ids."""
+        at_s = None if self._live or not record.started_ns else record.started_ns / _NANOSECONDS
+        conversation = node.conversation
+        run = self.open("joined", run_id, Slot(), None, at_s=at_s, conversation=conversation)
+        run.agent = node.agent or ("" if step is None else step.agent)
+        self._go_on(run, node, record)
+        return run
+
+    def _go_on(self, run: Run, node: Node, record: SpanRecord) -> None:
+        self._runs.seen(run)
+        run.last_ns = max(run.last_ns, record.started_ns)
+        if run.kind == "joined" and (run.top is None or not run.top.is_open):
+            run.top = node.local_root()
+
+    def _lost(self, node: Node) -> None:
+        """End the run of a span whose end will not be known for it any more."""
+        run = node.run
+        if run is not None and run.root is node and not run.ended:
+            self._runs.evicted += 1
+            self.close(run)
+
+
+def _keys(conversation: str | None, given: ModelInput | None) -> list[Key]:
+    """Return the ids that say what a span goes on with, the surest first."""
+    keys: list[Key] = []
+    if given is not None:
+        keys += (("call", answer.call_id) for answer in given.answers if answer.call_id)
+        if given.previous_response_id:
+            keys.append(("response", given.previous_response_id))
+    if conversation is not None:
+        keys.append(("conversation", conversation))
+    return keys

@@ -1,0 +1,96 @@
+"""One call, several spans: which of them counts, and what the others add to it.
+
+A framework's span around a provider's shows one model call twice; a tool's span around a protocol's
+shows one tool call twice. They hang below each other, stand side by side, or know nothing of each
+other at all. The first to show what it is counts; the others are part of it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from otel_loopguard import semconv
+from otel_loopguard.canonical import UNKNOWN
+from otel_loopguard.runs import Run
+from otel_loopguard.span_tree import Node
+from otel_loopguard.spans import SpanRecord
+from otel_loopguard.steps import Step
+from otel_loopguard.tool_names import same_tool
+
+ECHOES = frozenset({"com.anthropic.sdk.python"})
+"""Scopes whose spans show, side by side with those of others, model calls that those show too: the
+Anthropic SDK writes its own ones whatever else instruments it."""
+
+
+def shown_by(node: Node, step: Step, record: SpanRecord, run: Run) -> Node | None:
+    """Return the span that shows the same step already; `None` if this one is the first."""
+    if step.kind not in ("llm", "tool"):
+        return None
+    return _around(node, step) or _within(node, step) or _beside(node, step, record, run)
+
+
+def add_up(node: Node, step: Step) -> Step:
+    """Return a step with what the spans that are part of it say.
+
+    The innermost one saw the call itself, so its usage and its ending are believed; what was asked
+    and answered the outer ones write in the framework's own terms.
+    """
+    told = node.told
+    if told is None:
+        return step
+    innermost = {
+        name: value
+        for name in ("input_tokens", "output_tokens", "cost_usd", "finish_reasons", "response_id")
+        if (value := getattr(told, name)) not in (None, (), "")
+    }
+    if told.input_tokens is not None:
+        innermost["cache_read_tokens"] = told.cache_read_tokens
+        innermost["cache_write_tokens"] = told.cache_write_tokens
+        innermost["reasoning_tokens"] = told.reasoning_tokens
+    missing = {
+        name: value
+        for name in ("arguments", "result", "output", "tool_calls", "offered_tools")
+        if getattr(step, name) is UNKNOWN and (value := getattr(told, name)) is not UNKNOWN
+    }
+    unnamed = {
+        name: getattr(told, name)
+        for name in ("name", "model", "provider", "call_id", "error")
+        if not getattr(step, name)
+    }
+    return msgspec.structs.replace(step, **innermost, **missing, **unnamed)
+
+
+def _around(node: Node, step: Step) -> Node | None:
+    """Return the call around this one, if that shows it."""
+    above = node.counted_above()
+    if above is None or above.kind != step.kind:
+        return None
+    if step.kind == "tool":
+        return above if same_tool(above.step_name, step.name) else None
+    # A second request below one call comes after the first has come back: a retry, another model.
+    return None if _has_come_back(above) else above
+
+
+def _within(node: Node, step: Step) -> Node | None:
+    """Return the call that was counted inside this one, which shows only now what it is."""
+    below = node.below
+    if below is None or below.kind != step.kind:
+        return None
+    return below if step.kind == "llm" or same_tool(below.step_name, step.name) else None
+
+
+def _beside(node: Node, step: Step, record: SpanRecord, run: Run) -> Node | None:
+    """Return the call that goes on beside this one, if that shows it."""
+    if step.response_id and (known := run.responses.get(step.response_id)) not in (None, node):
+        return known
+    if step.kind == "llm":
+        open_calls = run.open_calls if record.scope in ECHOES else ()
+        return next((each for each in open_calls if each.parent is node.parent), None)
+    if semconv.MCP_METHOD_NAME not in record.attributes:
+        return None
+    return next((each for each in run.open_tools if same_tool(each.step_name, step.name)), None)
+
+
+def _has_come_back(call: Node) -> bool:
+    told = call.told
+    return told is not None and (told.input_tokens is not None or told.error is not None)
