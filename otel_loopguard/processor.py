@@ -6,11 +6,13 @@ import logging
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
-from opentelemetry import trace
+from opentelemetry import baggage, trace
 from opentelemetry.sdk.trace import SpanProcessor
 
+from otel_loopguard import semconv
 from otel_loopguard.abort.aborted import RunAborted
 from otel_loopguard.abort.cancel_task import RootTask
 from otel_loopguard.abort.hooks import checked as checked_hooks
@@ -125,13 +127,14 @@ class LoopGuardSpanProcessor(SpanProcessor):
     def on_start(
         self,
         span: Span,
-        parent_context: Context | None = None,  # noqa: ARG002 -- the span knows its parent
+        parent_context: Context | None = None,
     ) -> None:
         """Take in a span that starts."""
         if self._is_shut_down:
             return
         try:
-            verdict = self._tracker.started(record_of(span), span)
+            named = partial(_run_in_baggage, parent_context)
+            verdict = self._tracker.started(record_of(span), span, named)
             if verdict is not None:
                 self._act(verdict)
         except Exception as error:  # noqa: BLE001 -- telemetry must never break the application
@@ -265,6 +268,12 @@ class LoopGuardSpanProcessor(SpanProcessor):
                 _logger.error(
                     "the loop guard failed on a span; the application goes on", exc_info=error
                 )
+
+
+def _run_in_baggage(context: Context | None) -> str | None:
+    """Return the run that the baggage of a span's context names, as `guarded_run` would."""
+    name = baggage.get_baggage(semconv.RUN_ID, context)
+    return name if isinstance(name, str) and name else None
 
 
 def _built_in(names: Iterable[BuiltIn]) -> frozenset[BuiltIn]:

@@ -6,10 +6,17 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
+import msgspec
+
 from otel_loopguard.spans import SpanRecord
 
 _Key: TypeAlias = "tuple[int, int]"
 _Spans: TypeAlias = Mapping[_Key, SpanRecord]
+
+
+GRAIN_NS = 1_000_000
+"""Some clocks count whole milliseconds where a span starts and finer parts where it ends: what
+happens below a span so little after its end happened before it."""
 
 
 class SpanMoment(NamedTuple):
@@ -31,7 +38,8 @@ def in_order(records: Iterable[SpanRecord]) -> list[SpanMoment]:
     """Return the starts and ends of spans by time; a span that never ended has only a start.
 
     At equal times parents start before their children and end after them, and a span ends before
-    another one that is not below it starts. A span recorded twice (exporters retry) is taken once.
+    another one that is not below it starts. One that seems to end within a millisecond before what
+    is below it does ends after that. A span recorded twice (exporters retry) is taken once.
     """
     spans: dict[_Key, SpanRecord] = {}
     for record in records:
@@ -39,6 +47,7 @@ def in_order(records: Iterable[SpanRecord]) -> list[SpanMoment]:
         if known is None or known.ended_ns is None:
             spans[_key(record)] = record
     depths = _depths(spans)
+    spans = _ending_after_children(spans, depths)
     late = _ending_as_others_start(spans)
     moments: list[tuple[tuple[int, _Phase, int], int, SpanMoment]] = []
     for place, (key, span) in enumerate(spans.items()):
@@ -51,6 +60,25 @@ def in_order(records: Iterable[SpanRecord]) -> list[SpanMoment]:
             moments.append(((ended_ns, phase, -depths[key]), place, SpanMoment(span, is_end=True)))
     moments.sort(key=lambda moment: moment[:2])
     return [moment for _, _, moment in moments]
+
+
+def _ending_after_children(
+    spans: dict[_Key, SpanRecord], depths: Mapping[_Key, int]
+) -> dict[_Key, SpanRecord]:
+    """Return the spans, with ends put off where a coarse clock let what is below come after."""
+    ends = {key: _end(span) for key, span in spans.items()}
+    for key in sorted(spans, key=lambda each: -depths[each]):
+        above, end = _above(spans, key), ends[key]
+        parents_end = None if above is None else ends[above]
+        if above is None or end is None or parents_end is None:
+            continue
+        for moment in (spans[key].started_ns, end):
+            if parents_end < moment <= parents_end + GRAIN_NS:
+                ends[above] = moment
+    return {
+        key: span if ends[key] == _end(span) else msgspec.structs.replace(span, ended_ns=ends[key])
+        for key, span in spans.items()
+    }
 
 
 def _depths(spans: _Spans) -> dict[_Key, int]:
