@@ -19,10 +19,12 @@ WAITING = 128
 class RequestedCalls:
     """The calls that the model turns of one run have asked for and that no span has shown."""
 
-    __slots__ = ("_have_no_spans", "_waiting")
+    __slots__ = ("_early", "_have_no_spans", "_waiting")
 
     def __init__(self) -> None:
         self._waiting: list[tuple[Node, ToolCall]] = []
+        self._early: list[tuple[Node, Step]] = []
+        """Calls whose spans began while the turn that asks for them was still being told."""
         self._have_no_spans = False
         """Calls of this run have turned out to have happened without a span."""
 
@@ -32,28 +34,27 @@ class RequestedCalls:
             return
         self._waiting += ((node, call) for call in step.tool_calls)
         del self._waiting[:-WAITING]
+        early, self._early = self._early, []
+        for shower, shown in early:
+            self.show(shower, shown)
 
-    def show(self, node: Node, step: Step) -> None:
+    def show(self, node: Node, step: Step, *, in_turn: bool = False) -> None:
         """Take note of a span that shows a tool call: the one with its id, else one like it.
 
         A framework may call its tools otherwise than the model does, so any call of the agent will
-        do if there is none of that name.
+        do if there is none of that name. `in_turn` says that a model call goes on: where answers
+        are streamed, calls begin before these end.
         """
-        if not self._waiting:
-            return
-        waiting = self._waiting
-        shown = [each for each in waiting if step.call_id and each[1].call_id == step.call_id]
-        if not shown:
-            named = [each for each in waiting if same_tool(each[1].name, step.name)]
-            equal = [each for each in named if len(named) > 1 and _same(each[1], step)]
-            shown = (
-                equal or named or [each for each in waiting if each[0].agent_id == node.agent_id]
-            )
-        if shown:
-            self._waiting = [each for each in waiting if each is not shown[0]]
+        found = self._like(node, step) if self._waiting else None
+        if found is not None:
+            self._waiting = [each for each in self._waiting if each is not found]
+        elif in_turn:
+            self._early.append((node, Step(kind="tool", name=step.name, call_id=step.call_id)))
+            del self._early[:-WAITING]
 
     def happened(self, node: Node) -> list[Step]:
         """Return the calls that must have happened now that their agent asks its model again."""
+        self._early.clear()
         found = self._take(node.agent_id)
         self._have_no_spans = self._have_no_spans or bool(found)
         return found
@@ -71,6 +72,16 @@ class RequestedCalls:
         """Return what has been called last when the run ends."""
         agents = {asker.agent_id for asker, _ in self._waiting}
         return [step for agent_id in agents for step in self.left(agent_id)]
+
+    def _like(self, node: Node, step: Step) -> tuple[Node, ToolCall] | None:
+        waiting, call_id = self._waiting, step.call_id
+        for each in waiting:
+            if call_id is not None and each[1].call_id == call_id:
+                return each
+        named = [each for each in waiting if same_tool(each[1].name, step.name)]
+        equal = [each for each in named if len(named) > 1 and _same(each[1], step)]
+        others = [each for each in waiting if each[0].agent_id == node.agent_id]
+        return next(iter(equal or named or others), None)
 
     def _take(self, agent_id: str | None) -> list[Step]:
         if not self._waiting:

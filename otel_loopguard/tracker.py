@@ -184,7 +184,7 @@ class RunTracker:
         if step.kind in {"tool", "agent"}:
             _delegate(run, node)
         if step.kind == "tool":
-            run.requested.show(node, step)
+            run.requested.show(node, step, in_turn=bool(run.open_calls))
             calls_tools = node.below is not None and node.below.kind == "tool"
             return asides, msgspec.structs.replace(step, delegated=True) if calls_tools else step
         if step.kind != "llm":
