@@ -12,7 +12,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from otel_loopguard import semconv
-from otel_loopguard.dialects import gen_ai, openinference, openllmetry
+from otel_loopguard.dialects import (
+    gen_ai,
+    google_adk,
+    openinference,
+    openllmetry,
+    strands,
+)
 from otel_loopguard.dialects._errors import error_of
 from otel_loopguard.dialects._hashes import or_hash
 from otel_loopguard.spans import SpanRecord
@@ -45,13 +51,15 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
 BUILT_IN: tuple[Dialect, ...] = (
     Dialect(name="openinference", read=openinference.read, read_input=openinference.read_input),
     Dialect(name="openllmetry", read=openllmetry.read),
+    Dialect(name="google_adk", read=google_adk.read, read_input=google_adk.read_input),
+    Dialect(name="strands", read=strands.read, read_input=strands.read_input),
     Dialect(name="gen_ai", read=gen_ai.read, read_input=gen_ai.read_input),
 )
 """The first that finds a step is believed.
 
 OpenInference comes first because, where it is on a span with the GenAI names, it may have written
 those as well, and wrongly (a tool's schema as its arguments). OpenLLMetry's own names say more than
-the GenAI ones that it adds to them.
+the GenAI ones that it adds to them. Frameworks that bend the GenAI names come before these.
 """
 
 
@@ -76,9 +84,7 @@ def read_step(record: SpanRecord, dialects: Sequence[Dialect] = BUILT_IN) -> Ste
     return None
 
 
-def read_input(
-    record: SpanRecord, dialects: Sequence[Dialect] = BUILT_IN
-) -> ModelInput | None:
+def read_input(record: SpanRecord, dialects: Sequence[Dialect] = BUILT_IN) -> ModelInput | None:
     """Return what is new in the input of a model call; `None` if the span does not show it.
 
     This costs more than reading the step, so that it is done where it matters only.
