@@ -13,8 +13,12 @@ import msgspec
 
 from otel_loopguard import semconv
 from otel_loopguard.dialects import (
+    ag2,
+    agent_framework,
+    claude_code,
     gen_ai,
     google_adk,
+    mcp,
     openinference,
     openllmetry,
     strands,
@@ -53,6 +57,10 @@ BUILT_IN: tuple[Dialect, ...] = (
     Dialect(name="openllmetry", read=openllmetry.read),
     Dialect(name="google_adk", read=google_adk.read, read_input=google_adk.read_input),
     Dialect(name="strands", read=strands.read, read_input=strands.read_input),
+    Dialect(name="agent_framework", read=agent_framework.read),
+    Dialect(name="ag2", read=ag2.read),
+    Dialect(name="claude_code", read=claude_code.read),
+    Dialect(name="mcp", read=mcp.read),
     Dialect(name="gen_ai", read=gen_ai.read, read_input=gen_ai.read_input),
 )
 """The first that finds a step is believed.
