@@ -37,6 +37,7 @@ _TOOL_ARGUMENTS = (
 _TOOL_RESULT = (
     semconv.GEN_AI_TOOL_CALL_RESULT,
     semconv.PYDANTIC_TOOL_RESPONSE,
+    semconv.ANTHROPIC_TOOL_RESULT,
     semconv.GEN_AI_COMPLETION,
 )
 _NO_CALL_ID = "<not specified>"
@@ -73,9 +74,9 @@ def tool_step(record: SpanRecord) -> Step:
     """Return the tool call that the span shows."""
     attributes = record.attributes
     call_id = text(attributes.get(semconv.GEN_AI_TOOL_CALL_ID))
-    result, id_in_result = tool_answer(
-        first_content(record, _TOOL_RESULT), record.value_length_limit
-    )
+    truncated = bool(attributes.get(semconv.ANTHROPIC_TRUNCATED))
+    shown = UNKNOWN if truncated else first_content(record, _TOOL_RESULT)
+    result, id_in_result = tool_answer(shown, record.value_length_limit)
     return Step(
         kind="tool",
         name=text(attributes.get(semconv.GEN_AI_TOOL_NAME)) or name_in(record) or record.name,
@@ -200,7 +201,11 @@ def input_of(record: SpanRecord) -> ModelInput | None:
         messages = indexed_messages(record.attributes, semconv.GEN_AI_PROMPT)
     if messages is None:
         messages = input_in_events(record)
-    return model_input(messages, record.value_length_limit)
+    heard = model_input(messages, record.value_length_limit)
+    previous = text(record.attributes.get(semconv.GEN_AI_PREVIOUS_RESPONSE))
+    if not previous:
+        return heard
+    return msgspec.structs.replace(heard or ModelInput(), previous_response_id=previous)
 
 
 def _messages(record: SpanRecord) -> object:

@@ -15,9 +15,9 @@ from otel_loopguard.canonical import UNKNOWN, Unknown
 from otel_loopguard.dialects._values import content, is_array, joined, parsed, text
 from otel_loopguard.steps import ModelInput, ToolAnswer, ToolCall
 
-_NOT_SAID = frozenset({"tool_call", "reasoning", "thinking", "tool_use"})
-"""Parts of an answer that are no text for the user, and leave none out."""
 _ANSWERS = frozenset({"tool_call_response", "tool_result"})
+_NOT_SAID = _ANSWERS | {"tool_call", "reasoning", "thinking", "tool_use"}
+"""Parts of an answer that are no text for the user, and leave none out."""
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _ASSISTANT = frozenset({"assistant", "model"})
 
@@ -124,8 +124,11 @@ def _is_message(message: _Message) -> bool:
 
 
 def _calls(message: _Message, limit: int | None) -> Iterator[ToolCall]:
-    for part in message.parts or ():
-        if text(part.type) == "tool_call":
+    parts = message.parts or ()
+    # The provider ran these itself: nobody is asked for them.
+    ran = {text(part.id) for part in parts if text(part.type) in _ANSWERS}
+    for part in parts:
+        if text(part.type) == "tool_call" and text(part.id) not in ran:
             yield _call(part.name, part.arguments, part.id, limit)
     for call in message.tool_calls or ():
         yield _call(call.function.name, call.function.arguments, call.id, limit)

@@ -11,19 +11,22 @@ starts, and a small attribute limit drops the oldest first.
 
 - tool: `gen_ai.tool.name`, `.tool.call.id`, `.tool.call.arguments` and `.tool.call.result` (both
   opt-in; `tool_arguments` and `tool_response` in Pydantic AI's format 2, `gen_ai.prompt` and
-  `gen_ai.completion` from LangSmith). A result that is a tool message of LangChain is taken out.
+  `gen_ai.completion` from LangSmith, `anthropic.tool_result.content` unless
+  `anthropic.content.truncated`). Out of a tool message of LangChain its content is taken.
 - llm: `gen_ai.request.model`, `.response.model`, `.provider.name` (once `.system`), `.response.id`,
   `.response.finish_reasons` (`.response.finish_reason`, `anthropic.message.stop_reason`),
   `.usage.*` with the older names, `operation.cost` (Pydantic AI) and `.tool.definitions` (opt-in).
   The answer (opt-in) from `.output.messages`, else from what came before it: `gen_ai.completion`,
   `gen_ai.completion.0.content` and so on, the span events `gen_ai.choice`,
-  `gen_ai.content.completion` and `gen_ai.client.inference.operation.details`.
+  `gen_ai.content.completion` and `gen_ai.client.inference.operation.details`. Calls whose results
+  stand in the answer as well were run by the provider, and are not read.
 - agent: `gen_ai.agent.name`, else `.workflow.name`; `.usage.*`, else `.aggregated_usage.*`: both
   sum up the calls below it.
 - all: `gen_ai.agent.name`, `gen_ai.agent.call.id` (Pydantic AI).
 - input of a model call, on demand, for each span repeats all of it: `.input.messages`, else
   `gen_ai.prompt`, `gen_ai.prompt.0.content` and so on, the span events `gen_ai.*.message`,
-  `gen_ai.content.prompt` and `gen_ai.client.inference.operation.details`.
+  `gen_ai.content.prompt` and `gen_ai.client.inference.operation.details`; besides
+  `gen_ai.request.previous_response.id`, where the messages before it are not sent again.
 """
 
 from __future__ import annotations

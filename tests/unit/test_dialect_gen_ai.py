@@ -49,6 +49,12 @@ from tests.unit.written_spans import (
         ({"gen_ai.completion": tool_message("found")}, "result", "found"),
         ({"gen_ai.completion": tool_message("found")}, "call_id", "c1"),
         ({RESULT: "[REDACTED]"}, "result", UNKNOWN),
+        ({"anthropic.tool_result.content": "[]"}, "result", "[]"),
+        (
+            {"anthropic.tool_result.content": "[]", "anthropic.content.truncated": True},
+            "result",
+            UNKNOWN,
+        ),
         ({ARGUMENTS: "<REDACTED>"}, "arguments", UNKNOWN),
         ({"loopguard.result.hash": "12"}, "result", "hash:hi"),
         ({}, "result", UNKNOWN),
@@ -159,6 +165,13 @@ CALL = {"type": "tool_call", "id": "c1", "name": "search", "arguments": {"q": 1}
         (answer(TEXT, finish_reason=None), UNKNOWN, "done"),
         (
             answer(CALL, finish_reason=None),
+            (ToolCall(name="search", arguments={"q": 1}, call_id="c1"),),
+            "",
+        ),
+        # The provider has run a tool itself.
+        (answer(CALL, {"type": "tool_call_response", "id": "c1"}, TEXT), (), "done"),
+        (
+            answer(CALL, {"type": "tool_call_response", "id": "c2"}),
             (ToolCall(name="search", arguments={"q": 1}, call_id="c1"),),
             "",
         ),
@@ -406,6 +419,13 @@ def test_what_is_new_in_the_input(
 )
 def test_an_input_that_is_not_shown(record: SpanRecord):
     assert read_input(record) is None
+
+
+def test_the_answer_that_a_model_call_goes_on_from():
+    previous = {"gen_ai.request.previous_response.id": "r1"}
+    assert hear(genai_llm(previous)) == ModelInput(previous_response_id="r1")
+    heard = hear(genai_llm({**previous, GIVEN: json.dumps([ANSWERED])}))
+    assert heard == ModelInput(answers=(ANSWER_C1,), previous_response_id="r1")
 
 
 def test_an_input_that_is_flattened():
