@@ -159,8 +159,8 @@ def _parts(value: str | list[_Part] | None) -> list[_Part]:
 
 def _after_last_answer(conversation: object) -> list[_Given] | None:
     """Return the last messages, those before them unread: a conversation may be very long."""
-    is_text = isinstance(conversation, str)
-    messages = parsed(conversation, _CONVERSATION) if is_text else conversation
+    decoded = parsed(conversation, _CONVERSATION) if isinstance(conversation, str) else None
+    messages = conversation if decoded is None else decoded
     if not is_array(messages):
         return None
     new: list[_Given] = []

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import cast
+from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -182,7 +182,7 @@ facts = st.dictionaries(st.sampled_from([*READ, *FLATTENED]) | st.text(), values
 event_facts = facts | st.dictionaries(
     st.sampled_from(["message", "content", "finish_reason", "id", "output"]), values
 )
-messages = st.lists(
+messages: st.SearchStrategy[list[dict[str, Any]]] = st.lists(
     st.fixed_dictionaries(
         {},
         optional={
@@ -278,7 +278,7 @@ def test_each_dialect_hears_a_sound_input_or_none(record: SpanRecord):
 
 @given(given=messages, limit=st.none() | st.integers(min_value=0, max_value=20))
 def test_messages_are_heard_alike_as_text_and_as_a_structure(
-    given: list[dict[str, object]], limit: int | None
+    given: list[dict[str, Any]], limit: int | None
 ):
     try:
         as_text = json.dumps(given)

@@ -138,8 +138,8 @@ def test_answer_of_a_model(shown: str, tool_calls: object, output: object):
     ("tools", "expected"),
     [
         ([{"function_declarations": [{"name": "a"}, {"name": "b"}]}], {"a", "b"}),
-        ([{"function_declarations": [{"name": "a"}]}, {"google_search": {}}], UNKNOWN),
-        ([{"function_declarations": [{}]}], UNKNOWN),
+        ([{"function_declarations": [{"name": "a"}]}, {"google_search": {"x": 1}}], UNKNOWN),
+        ([{"function_declarations": [{"description": "d"}]}], UNKNOWN),
         ([], set[str]()),
         (None, set[str]()),
         (3, UNKNOWN),
