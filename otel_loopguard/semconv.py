@@ -26,6 +26,7 @@ GEN_AI_INPUT_MESSAGES = "gen_ai.input.messages"  # opt-in: the whole conversatio
 GEN_AI_OUTPUT_MESSAGES = "gen_ai.output.messages"  # opt-in: what the model answered
 GEN_AI_PROMPT = "gen_ai.prompt"  # the conversation, before 1.28; prefix of it, flattened
 GEN_AI_COMPLETION = "gen_ai.completion"  # the answer, before 1.28; prefix of it, flattened
+GEN_AI_AGGREGATED_USAGE = "gen_ai.aggregated_usage."  # stands for gen_ai.usage. where it is a sum
 GEN_AI_USAGE_INPUT_TOKENS = "gen_ai.usage.input_tokens"  # includes cached ones
 GEN_AI_USAGE_PROMPT_TOKENS = "gen_ai.usage.prompt_tokens"  # the same, before 1.28
 GEN_AI_USAGE_OUTPUT_TOKENS = "gen_ai.usage.output_tokens"  # includes reasoning
@@ -39,7 +40,7 @@ GEN_AI_USAGE_CACHE_CREATION_OLD = "gen_ai.usage.cache_creation_input_tokens"  # 
 GEN_AI_USAGE_REASONING = "gen_ai.usage.reasoning.output_tokens"  # part of the output tokens
 GEN_AI_USAGE_REASONING_TRACELOOP = "gen_ai.usage.reasoning_tokens"  # the same, OpenLLMetry
 GEN_AI_USAGE_REASONING_PYDANTIC = "gen_ai.usage.details.reasoning_tokens"  # the same, Pydantic AI
-GEN_AI_AGGREGATED_USAGE = "gen_ai.aggregated_usage."  # stands for gen_ai.usage. where it is a sum
+MCP_METHOD_NAME = "mcp.method.name"  # what a client asks of a server: tools/call, ...
 ERROR_TYPE = "error.type"  # the class of what went wrong; `_OTHER` says nothing
 EXCEPTION_EVENT = "exception"  # the span event of a raised exception
 EXCEPTION_TYPE = "exception.type"  # its class
@@ -63,7 +64,6 @@ COMPLETION_EVENT = "gen_ai.content.completion"  # holds gen_ai.completion, befor
 DETAILS_EVENT = "gen_ai.client.inference.operation.details"  # holds the messages' attributes
 
 # Single frameworks and protocols.
-MCP_METHOD_NAME = "mcp.method.name"  # what the client asks of the server, Model Context Protocol
 ADK_TOOL_ARGUMENTS = "gcp.vertex.agent.tool_call_args"  # arguments, Google ADK's first schema
 ADK_TOOL_RESPONSE = "gcp.vertex.agent.tool_response"  # result, Google ADK's first schema
 ADK_EVENT_ID = "gcp.vertex.agent.event_id"  # what is made of an answer, Google ADK
