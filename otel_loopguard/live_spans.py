@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from opentelemetry.sdk.trace import ReadableSpan
@@ -11,13 +11,16 @@ from opentelemetry.trace import StatusCode
 from otel_loopguard import semconv
 from otel_loopguard.spans import SpanEventRecord, SpanRecord
 
+_WITH_CONTENT = ("gen_ai.", semconv.CLAUDE_OUTPUT_EVENT)
+"""What the names of events begin with that hold messages, arguments or results."""
+
 
 def record_of(span: ReadableSpan) -> SpanRecord:
     """Return a live or ended span of the SDK as plain data."""
     context, parent, status = span.get_span_context(), span.parent, span.status
     scope, is_error = span.instrumentation_scope, status.status_code is StatusCode.ERROR
     attributes = _copied(span.attributes)
-    failed = span.end_time is not None and (is_error or semconv.ERROR_TYPE in attributes)
+    failed = is_error or semconv.ERROR_TYPE in attributes
     return SpanRecord(
         name=span.name,
         trace_id=context.trace_id if context else 0,
@@ -27,11 +30,7 @@ def record_of(span: ReadableSpan) -> SpanRecord:
         is_sampled=context is not None and context.trace_flags.sampled,
         scope="" if scope is None else scope.name,
         attributes=attributes,
-        # Only a failed span's are read, and reading them costs more than all the rest.
-        events=[
-            SpanEventRecord(name=event.name, attributes=event.attributes or {})
-            for event in (span.events if failed else ())
-        ],
+        events=_events(span, failed=failed) if span.end_time is not None else (),
         is_error=is_error,
         status_message=status.description or "",
         started_ns=span.start_time or 0,
@@ -39,6 +38,20 @@ def record_of(span: ReadableSpan) -> SpanRecord:
         # Not public, but nothing else tells that a value may have been cut.
         value_length_limit=getattr(getattr(span, "_attributes", None), "max_value_len", None),
     )
+
+
+def _events(span: ReadableSpan, *, failed: bool) -> Sequence[SpanEventRecord]:
+    """Return the events of an ended span if what is in them is read: errors and content.
+
+    Reading them costs more than all the rest, so that spans without any are not asked for them:
+    the list they are kept in is not public, but knows this at once.
+    """
+    if not getattr(span, "_events", True):
+        return ()
+    events = span.events
+    if not (failed or any(event.name.startswith(_WITH_CONTENT) for event in events)):
+        return ()
+    return [SpanEventRecord(name=event.name, attributes=event.attributes or {}) for event in events]
 
 
 def _copied(attributes: Mapping[str, object] | None) -> Mapping[str, object]:

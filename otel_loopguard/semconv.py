@@ -9,6 +9,7 @@ GEN_AI_PROVIDER_NAME = "gen_ai.provider.name"  # who serves the model
 GEN_AI_SYSTEM = "gen_ai.system"  # the same, before 1.37
 GEN_AI_REQUEST_MODEL = "gen_ai.request.model"  # the model that was asked for
 GEN_AI_RESPONSE_MODEL = "gen_ai.response.model"  # the model that answered
+GEN_AI_RESPONSE_ID = "gen_ai.response.id"  # what the provider calls the answer
 GEN_AI_RESPONSE_FINISH_REASONS = "gen_ai.response.finish_reasons"  # why the answer ended
 GEN_AI_RESPONSE_FINISH_REASON = "gen_ai.response.finish_reason"  # the same, Semantic Kernel
 GEN_AI_AGENT_NAME = "gen_ai.agent.name"  # the agent that acts
@@ -20,7 +21,12 @@ GEN_AI_TOOL_CALL_ID = "gen_ai.tool.call.id"  # links the call to the model's req
 GEN_AI_TOOL_CALL_ARGUMENTS = "gen_ai.tool.call.arguments"  # opt-in: JSON text or a structure
 GEN_AI_TOOL_CALL_RESULT = "gen_ai.tool.call.result"  # opt-in: JSON text, text or a structure
 GEN_AI_TOOL_DEFINITIONS = "gen_ai.tool.definitions"  # opt-in: the tools a model may call
+GEN_AI_PREVIOUS_RESPONSE = "gen_ai.request.previous_response.id"  # the answer it goes on from
+GEN_AI_INPUT_MESSAGES = "gen_ai.input.messages"  # opt-in: the whole conversation so far
 GEN_AI_OUTPUT_MESSAGES = "gen_ai.output.messages"  # opt-in: what the model answered
+GEN_AI_PROMPT = "gen_ai.prompt"  # the conversation, before 1.28; prefix of it, flattened
+GEN_AI_COMPLETION = "gen_ai.completion"  # the answer, before 1.28; prefix of it, flattened
+GEN_AI_AGGREGATED_USAGE = "gen_ai.aggregated_usage."  # stands for gen_ai.usage. where it is a sum
 GEN_AI_USAGE_INPUT_TOKENS = "gen_ai.usage.input_tokens"  # includes cached ones
 GEN_AI_USAGE_PROMPT_TOKENS = "gen_ai.usage.prompt_tokens"  # the same, before 1.28
 GEN_AI_USAGE_OUTPUT_TOKENS = "gen_ai.usage.output_tokens"  # includes reasoning
@@ -39,10 +45,36 @@ ERROR_TYPE = "error.type"  # the class of what went wrong; `_OTHER` says nothing
 EXCEPTION_EVENT = "exception"  # the span event of a raised exception
 EXCEPTION_TYPE = "exception.type"  # its class
 EXCEPTION_MESSAGE = "exception.message"  # its text
+ANTHROPIC_TOOL_RESULT = "anthropic.tool_result.content"  # opt-in: result, the Anthropic SDK's spans
+ANTHROPIC_TRUNCATED = "anthropic.content.truncated"  # content on the span was left out
 ANTHROPIC_STOP_REASON = "anthropic.message.stop_reason"  # finish reason, the Anthropic SDK's spans
 PYDANTIC_TOOL_ARGUMENTS = "tool_arguments"  # arguments, Pydantic AI format 2
 PYDANTIC_TOOL_RESPONSE = "tool_response"  # result, Pydantic AI format 2
 PYDANTIC_COST = "operation.cost"  # US dollars of one model call, Pydantic AI
+
+# Messages as span events: the GenAI conventions before 1.37, and Strands in its own form.
+EVENT_CONTENT = "gen_ai.event.content"  # attribute of such an event: the message, JSON text
+SYSTEM_MESSAGE_EVENT = "gen_ai.system.message"  # an instruction in the conversation
+USER_MESSAGE_EVENT = "gen_ai.user.message"  # a person's message in the conversation
+ASSISTANT_MESSAGE_EVENT = "gen_ai.assistant.message"  # an answer of the model, earlier
+TOOL_MESSAGE_EVENT = "gen_ai.tool.message"  # a tool's answer; on Strands' tool span its arguments
+CHOICE_EVENT = "gen_ai.choice"  # what the model answered; on Strands' tool span the tool's result
+PROMPT_EVENT = "gen_ai.content.prompt"  # holds gen_ai.prompt, before 1.28
+COMPLETION_EVENT = "gen_ai.content.completion"  # holds gen_ai.completion, before 1.28
+DETAILS_EVENT = "gen_ai.client.inference.operation.details"  # holds the messages' attributes
+
+# Single frameworks and protocols.
+ADK_TOOL_ARGUMENTS = "gcp.vertex.agent.tool_call_args"  # arguments, Google ADK's first schema
+ADK_TOOL_RESPONSE = "gcp.vertex.agent.tool_response"  # result, Google ADK's first schema
+ADK_EVENT_ID = "gcp.vertex.agent.event_id"  # what is made of an answer, Google ADK
+ADK_REQUEST = "gcp.vertex.agent.llm_request"  # a model's whole request, Google ADK's first schema
+ADK_RESPONSE = "gcp.vertex.agent.llm_response"  # its whole answer, Google ADK's first schema
+AG2_RESULT_TRUNCATED = "ag2.tool.call.result.truncated"  # the result on the span was cut
+AGENT_FRAMEWORK_WORKFLOW_NAME = "workflow.name"  # the workflow, Microsoft's Agent Framework
+CLAUDE_TOOL_NAME = "tool_name"  # the tool with its server, Claude Code
+CLAUDE_TOOL_INPUT = "tool_input"  # opt-in: arguments, Claude Code
+CLAUDE_COMMAND = "full_command"  # opt-in: what the tool Bash runs, Claude Code
+CLAUDE_OUTPUT_EVENT = "tool.output"  # opt-in: the span event with what a tool came to, Claude Code
 
 # OpenInference semantic conventions (Arize).
 OPENINFERENCE_SPAN_KIND = "openinference.span.kind"  # LLM, TOOL, AGENT, CHAIN, ...

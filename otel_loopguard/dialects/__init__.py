@@ -12,7 +12,17 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from otel_loopguard import semconv
-from otel_loopguard.dialects import gen_ai, openinference, openllmetry
+from otel_loopguard.dialects import (
+    ag2,
+    agent_framework,
+    claude_code,
+    gen_ai,
+    google_adk,
+    mcp,
+    openinference,
+    openllmetry,
+    strands,
+)
 from otel_loopguard.dialects._errors import error_of
 from otel_loopguard.dialects._hashes import or_hash
 from otel_loopguard.spans import SpanRecord
@@ -45,13 +55,19 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
 BUILT_IN: tuple[Dialect, ...] = (
     Dialect(name="openinference", read=openinference.read, read_input=openinference.read_input),
     Dialect(name="openllmetry", read=openllmetry.read),
+    Dialect(name="google_adk", read=google_adk.read, read_input=google_adk.read_input),
+    Dialect(name="strands", read=strands.read, read_input=strands.read_input),
+    Dialect(name="agent_framework", read=agent_framework.read),
+    Dialect(name="ag2", read=ag2.read),
+    Dialect(name="claude_code", read=claude_code.read),
+    Dialect(name="mcp", read=mcp.read),
     Dialect(name="gen_ai", read=gen_ai.read, read_input=gen_ai.read_input),
 )
 """The first that finds a step is believed.
 
 OpenInference comes first because, where it is on a span with the GenAI names, it may have written
 those as well, and wrongly (a tool's schema as its arguments). OpenLLMetry's own names say more than
-the GenAI ones that it adds to them.
+the GenAI ones that it adds to them. Frameworks that bend the GenAI names come before these.
 """
 
 

@@ -6,29 +6,78 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import cast
+from typing import Any, cast
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN
-from otel_loopguard.dialects import BUILT_IN, Dialect, read_step
+from otel_loopguard.dialects import BUILT_IN, read_step
+from otel_loopguard.dialects._messages import model_input
 from otel_loopguard.spans import SpanEventRecord, SpanRecord
-from otel_loopguard.steps import Step, ToolCall
+from otel_loopguard.steps import ModelInput, Step, ToolCall
 
 MARKS = {
     semconv.GEN_AI_OPERATION_NAME: ["execute_tool", "chat", "invoke_agent", "create_agent"],
     semconv.LLM_REQUEST_TYPE: ["chat", "embedding"],
     semconv.OPENINFERENCE_SPAN_KIND: ["TOOL", "LLM", "AGENT", "CHAIN", "RETRIEVER"],
     semconv.TRACELOOP_SPAN_KIND: ["tool", "agent", "workflow", "task"],
+    semconv.MCP_METHOD_NAME: ["tools/call", "tools/list"],
 }
+SCOPES = [
+    "agent_framework",
+    "com.anthropic.claude_code.tracing",
+    "gcp.vertex.agent",
+    "opentelemetry.instrumentation.ag2",
+    "strands.telemetry.tracer",
+]
+NAMES = [
+    "MCP send tools/call t",
+    "call_llm",
+    "chat",
+    "chat m",
+    "claude_code.tool",
+    "execute_tool (merged)",
+    "execute_tool t",
+    "invocation",
+    "invoke_agent",
+    "invoke_swarm",
+    "record_usage model_call",
+    "span",
+    "workflow.run",
+]
+EVENTS = [
+    "exception",
+    semconv.ASSISTANT_MESSAGE_EVENT,
+    semconv.CHOICE_EVENT,
+    semconv.CLAUDE_OUTPUT_EVENT,
+    semconv.COMPLETION_EVENT,
+    semconv.DETAILS_EVENT,
+    semconv.PROMPT_EVENT,
+    semconv.TOOL_MESSAGE_EVENT,
+    semconv.USER_MESSAGE_EVENT,
+]
 READ = [
     name
     for name in vars(semconv).values()
     if isinstance(name, str)
-    and name.startswith(("gen_ai.", "llm.", "traceloop.", "tool", "input.", "output.", "error."))
+    and name.startswith(
+        (
+            "gen_ai.",
+            "llm.",
+            "traceloop.",
+            "tool",
+            "input.",
+            "output.",
+            "error.",
+            "gcp.",
+            "ag2.",
+            "mcp.",
+            "workflow.",
+            "full_",
+        )
+    )
 ]
 FLATTENED = [
     *(
@@ -45,14 +94,53 @@ FLATTENED = [
             "tool_calls.0.tool_call.function.arguments",
         )
     ),
+    *(
+        f"{prefix}.{message}.{rest}"
+        for prefix in ("gen_ai.prompt", "gen_ai.completion")
+        for message in (0, 1)
+        for rest in (
+            "role",
+            "content",
+            "finish_reason",
+            "tool_call_id",
+            "tool_calls.0.id",
+            "tool_calls.0.name",
+            "tool_calls.0.arguments",
+        )
+    ),
     "llm.tools.0.tool.name",
     "llm.tools.0.tool.json_schema",
 ]
 PREFIXES = ("execute_tool", "chat", "generate_content", "text_completion", "invoke_")
 PART_KEYS = ["parts", "type", "content", "name", "id", "arguments", "finish_reason", "function"]
 WRAPPER_KEYS = ["output", "data", "kwargs", "update", "messages", "tool_call_id", "status"]
+MESSAGE_KEYS = ["role", "tool_calls", "tool_call_id", "tool_use_id", "response", "result", "text"]
+GEMINI_KEYS = [
+    "candidates",
+    "config",
+    "contents",
+    "function_call",
+    "function_declarations",
+    "function_response",
+    "tools",
+]
+CONVERSE_KEYS = ["toolUse", "toolResult", "toolUseId", "input", "reasoningContent"]
 INPUT_KEYS = ["metadata", "input_str", "inputs", "kwargs"]
-WORDS = ["text", "tool_call", "success", "error", "__REDACTED__", "[", "{", '{"tool_call_id"', "7"]
+WORDS = [
+    "text",
+    "user",
+    "assistant",
+    "tool",
+    "tool_call",
+    "tool_call_response",
+    "success",
+    "error",
+    "__REDACTED__",
+    "[",
+    "{",
+    '{"tool_call_id"',
+    "7",
+]
 
 
 def with_marks(fact: dict[str, object], mark: dict[str, object]) -> Mapping[str, object]:
@@ -64,7 +152,12 @@ def read_only(mapping: Mapping[str, object]) -> Mapping[str, object]:
 
 
 texts = st.text() | st.sampled_from(WORDS)
-keys = st.sampled_from([*PART_KEYS, *WRAPPER_KEYS, *INPUT_KEYS]) | st.text()
+keys = (
+    st.sampled_from(
+        [*PART_KEYS, *WRAPPER_KEYS, *INPUT_KEYS, *MESSAGE_KEYS, *GEMINI_KEYS, *CONVERSE_KEYS]
+    )
+    | st.text()
+)
 plain = st.none() | st.booleans() | st.integers() | st.floats() | texts
 json_values = st.recursive(
     plain, lambda inner: st.lists(inner) | st.dictionaries(keys, inner), max_leaves=8
@@ -86,17 +179,34 @@ marks = st.fixed_dictionaries(
     {}, optional={name: st.sampled_from(known) | values for name, known in MARKS.items()}
 )
 facts = st.dictionaries(st.sampled_from([*READ, *FLATTENED]) | st.text(), values, max_size=12)
+event_facts = facts | st.dictionaries(
+    st.sampled_from(["message", "content", "finish_reason", "id", "output"]), values
+)
+messages: st.SearchStrategy[list[dict[str, Any]]] = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "role": st.sampled_from(["user", "assistant", "tool"]) | plain,
+            "content": values,
+            "parts": st.lists(st.dictionaries(keys, plain)) | values,
+            "tool_calls": st.lists(st.dictionaries(keys, json_values)) | values,
+        },
+    )
+)
 attributes = st.builds(with_marks, facts, marks)
 records = st.builds(
     SpanRecord,
-    name=st.sampled_from(["execute_tool t", "chat m", "invoke_agent", "span"]) | st.text(),
+    name=st.sampled_from(NAMES) | st.text(),
     trace_id=st.just(1),
     span_id=st.just(2),
     parent_id=st.none() | st.just(3),
     parent_is_remote=st.booleans(),
+    scope=st.sampled_from(SCOPES) | st.text(),
     attributes=attributes | attributes.map(read_only),
     events=st.lists(
-        st.builds(SpanEventRecord, name=st.just("exception") | st.text(), attributes=facts),
+        st.builds(
+            SpanEventRecord, name=st.sampled_from(EVENTS) | st.text(), attributes=event_facts
+        ),
         max_size=2,
     ),
     is_error=st.booleans(),
@@ -123,7 +233,7 @@ def assert_sound(step: Step, limit: int | None) -> None:
     for value in (step.arguments, step.result):
         assert value is not None
         assert not (isinstance(value, str) and value == "__REDACTED__")
-    for name in (step.name, step.agent, step.provider, step.model):
+    for name in (step.name, step.agent, step.provider, step.model, step.response_id):
         assert type(name) is str
     for tokens in (
         step.input_tokens,
@@ -141,12 +251,45 @@ def assert_sound(step: Step, limit: int | None) -> None:
     assert limit is None or is_whole((step.arguments, step.result), limit)
 
 
-@pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.name)
+def assert_sound_input(heard: ModelInput, limit: int | None) -> None:
+    assert type(heard.spoken) is bool
+    for answer in heard.answers:
+        assert type(answer.call_id) is str
+        assert answer.call_id
+        assert answer.result is not None
+        assert limit is None or is_whole(answer.result, limit)
+
+
 @given(record=records)
-def test_each_dialect_reads_a_sound_step_or_none(dialect: Dialect, record: SpanRecord):
-    step = dialect.read(record)
-    if step is not None:
-        assert_sound(step, record.value_length_limit)
+def test_each_dialect_reads_a_sound_step_or_none(record: SpanRecord):
+    for dialect in BUILT_IN:
+        step = dialect.read(record)
+        if step is not None:
+            assert_sound(step, record.value_length_limit)
+
+
+@given(record=records)
+def test_each_dialect_hears_a_sound_input_or_none(record: SpanRecord):
+    for dialect in BUILT_IN:
+        heard = dialect.read_input(record)
+        if heard is not None:
+            assert_sound_input(heard, record.value_length_limit)
+
+
+@given(given=messages, limit=st.none() | st.integers(min_value=0, max_value=20))
+def test_messages_are_heard_alike_as_text_and_as_a_structure(
+    given: list[dict[str, Any]], limit: int | None
+):
+    try:
+        as_text = json.dumps(given)
+    except (TypeError, ValueError):
+        as_text = None
+    heard = [model_input(shown, limit) for shown in (given, as_text)]
+    for one in heard:
+        if one is not None:
+            assert_sound_input(one, limit)
+    if limit is None and as_text is not None and json.loads(as_text) == given:
+        assert heard[0] == heard[1]
 
 
 @given(record=records)

@@ -10,7 +10,8 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
 from opentelemetry.trace import NonRecordingSpan, SpanContext, Status, StatusCode, TraceFlags
 
-from otel_loopguard.processor import record_of
+from otel_loopguard.dialects import read_step
+from otel_loopguard.live_spans import record_of
 from tests._tracing import Traced, traced
 
 
@@ -62,6 +63,32 @@ def test_a_failed_span_s_exceptions_are_read(process: Traced, sign: str) -> None
     assert event.attributes["exception.message"] == "row 7"
     assert record_of(span).is_error is (sign == "status")
     assert record_of(span).status_message == ("bad row" if sign == "status" else "")
+
+
+@pytest.mark.parametrize("name", ["gen_ai.choice", "gen_ai.tool.message", "tool.output"])
+def test_events_that_hold_content_are_read(process: Traced, name: str) -> None:
+    span = started(process)
+    span.add_event("token")
+    span.add_event(name, {"message": "found"})
+    assert not record_of(span).events, "it goes on"
+    span.end()
+
+    assert [event.name for event in record_of(span).events] == ["token", name]
+    assert record_of(span).events[1].attributes == {"message": "found"}
+
+
+def test_what_strands_says_of_a_tool_call_in_events(process: Traced) -> None:
+    tracer = process.provider.get_tracer("strands.telemetry.tracer")
+    span: Any = tracer.start_span("execute_tool search")
+    span.add_event("gen_ai.tool.message", {"role": "tool", "content": '{"q": 1}', "id": "c1"})
+    span.set_attribute("gen_ai.operation.name", "execute_tool")
+    span.set_attribute("gen_ai.tool.name", "search")
+    span.add_event("gen_ai.choice", {"message": '[{"text": "found"}]', "id": "c1"})
+    span.end()
+
+    step = read_step(record_of(span))
+    assert step is not None
+    assert (step.arguments, step.result) == ('{"q": 1}', '[{"text": "found"}]')
 
 
 def test_events_of_a_span_that_did_not_fail_are_left_alone(process: Traced) -> None:

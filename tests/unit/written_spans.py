@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from otel_loopguard.dialects import read_step
-from otel_loopguard.spans import SpanRecord
-from otel_loopguard.steps import Step
+from otel_loopguard.dialects import read_input, read_step
+from otel_loopguard.spans import SpanEventRecord, SpanRecord
+from otel_loopguard.steps import ModelInput, Step
 
 OPERATION = "gen_ai.operation.name"
 KIND = "openinference.span.kind"
@@ -16,6 +16,7 @@ ARGUMENTS = "gen_ai.tool.call.arguments"
 RESULT = "gen_ai.tool.call.result"
 CALL_ID = "gen_ai.tool.call.id"
 MESSAGES = "gen_ai.output.messages"
+GIVEN = "gen_ai.input.messages"
 DEFINITIONS = "gen_ai.tool.definitions"
 REASONS = "gen_ai.response.finish_reasons"
 ANSWER = "llm.output_messages.0.message"
@@ -28,6 +29,9 @@ def span(
     parent_id: int | None = 3,
     parent_is_remote: bool = False,
     limit: int | None = None,
+    scope: str = "",
+    events: Sequence[SpanEventRecord] = (),
+    ended_ns: int | None = 5,
 ) -> SpanRecord:
     return SpanRecord(
         name=name,
@@ -36,7 +40,9 @@ def span(
         parent_id=parent_id,
         parent_is_remote=parent_is_remote,
         attributes=attributes or {},
-        ended_ns=5,
+        scope=scope,
+        events=events,
+        ended_ns=ended_ns,
         value_length_limit=limit,
     )
 
@@ -45,6 +51,16 @@ def read(record: SpanRecord) -> Step:
     step = read_step(record)
     assert step is not None
     return step
+
+
+def hear(record: SpanRecord) -> ModelInput:
+    heard = read_input(record)
+    assert heard is not None
+    return heard
+
+
+def event(name: str, **attributes: object) -> SpanEventRecord:
+    return SpanEventRecord(name=name, attributes=attributes)
 
 
 def genai_tool(attributes: Mapping[str, object], limit: int | None = None) -> SpanRecord:
@@ -67,6 +83,12 @@ def traceloop_tool(attributes: Mapping[str, object], limit: int | None = None) -
 
 def answer(*parts: Mapping[str, object], finish_reason: str | None = "stop") -> str:
     return json.dumps([{"role": "assistant", "parts": parts, "finish_reason": finish_reason}])
+
+
+def chat(content: object, *calls: object, finish_reason: str | None = None) -> str:
+    """What a package writes that has the answer in the form of OpenAI's Chat API."""
+    message = {"role": "assistant", "content": content, "finish_reason": finish_reason}
+    return json.dumps([message | ({"tool_calls": calls} if calls else {})])
 
 
 def tool_message(content: object, **more: object) -> str:
