@@ -27,6 +27,7 @@ def span(
     *,
     parent_id: int | None = 3,
     parent_is_remote: bool = False,
+    scope: str = "",
     limit: int | None = None,
 ) -> SpanRecord:
     return SpanRecord(
@@ -35,6 +36,7 @@ def span(
         span_id=2,
         parent_id=parent_id,
         parent_is_remote=parent_is_remote,
+        scope=scope,
         attributes=attributes or {},
         ended_ns=5,
         value_length_limit=limit,
@@ -56,9 +58,15 @@ def genai_llm(attributes: Mapping[str, object], limit: int | None = None) -> Spa
 
 
 def openinference(
-    kind: str, attributes: Mapping[str, object], limit: int | None = None
+    kind: str,
+    attributes: Mapping[str, object],
+    limit: int | None = None,
+    *,
+    name: str = "span",
+    package: str = "",
 ) -> SpanRecord:
-    return span("span", {KIND: kind, **attributes}, limit=limit)
+    scope = f"openinference.instrumentation.{package}"
+    return span(name, {KIND: kind, **attributes}, scope=scope, limit=limit)
 
 
 def traceloop_tool(attributes: Mapping[str, object], limit: int | None = None) -> SpanRecord:
