@@ -11,9 +11,11 @@ from itertools import count, takewhile
 
 import msgspec
 
-from otel_loopguard.canonical import UNKNOWN
+from otel_loopguard import semconv
+from otel_loopguard.canonical import UNKNOWN, Unknown
 from otel_loopguard.dialects._messages import ModelAnswer
 from otel_loopguard.dialects._said import MODEL_ROLES, PERSON_ROLES, Said, new_in
+from otel_loopguard.dialects._tools import Definition, offered_names
 from otel_loopguard.dialects._values import Attributes, content, joined, parsed, text
 from otel_loopguard.steps import ModelInput, ToolAnswer, ToolCall
 
@@ -38,6 +40,7 @@ class _Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _RESULT = msgspec.json.Decoder(_Result)
+_DEFINITION = msgspec.json.Decoder(Definition)
 
 
 def flattened_answer(
@@ -78,6 +81,15 @@ def flattened_input(
         else _message(attributes, message, role, limit)
         for message, role in zip(messages, new, strict=False)
     )
+
+
+def flattened_tools(attributes: Attributes, limit: int | None) -> frozenset[str] | Unknown:
+    """Return the names of the tools in `llm.tools`; `UNKNOWN` if any is not known."""
+    definitions = [
+        _definition(attributes, tool, limit)
+        for tool in numbered(attributes, semconv.LLM_TOOLS, ".tool.json_schema")
+    ]
+    return offered_names(definitions) if definitions else UNKNOWN
 
 
 def numbered(attributes: Attributes, prefix: str, mark: str) -> Iterator[str]:
@@ -132,6 +144,14 @@ def _results(attributes: Attributes, item: str, limit: int | None) -> Iterator[T
         result = parsed(content(attributes[name], limit), _RESULT)
         if result is not None and result.call_id:
             yield ToolAnswer(call_id=result.call_id, result=content(result.content, limit))
+
+
+def _definition(attributes: Attributes, tool: str, limit: int | None) -> Definition:
+    name = attributes.get(f"{tool}.tool.name")
+    if name is not None:
+        return Definition(name=name)
+    schema = content(attributes[f"{tool}.tool.json_schema"], limit)
+    return parsed(schema, _DEFINITION) or Definition()
 
 
 def _last(attributes: Attributes, prefix: str) -> int:

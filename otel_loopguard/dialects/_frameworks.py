@@ -9,7 +9,7 @@
   asked for in plain text, so that an answer without one may still ask for some; and DSPy has the
   history of the run in each question, where nothing tells what is new.
 - Google ADK: with ADK 2 the model calls overwrite each other on the agent's span, whose kind
-  becomes LLM before it ends.
+  becomes LLM before it ends. The call's id is written into each result.
 """
 
 from __future__ import annotations
@@ -79,10 +79,18 @@ def arguments(record: SpanRecord, given: object) -> object:
     return content(args or kwargs or {}, record.value_length_limit)
 
 
-def answered(record: SpanRecord, output: object) -> Outcome:
-    """Return what came out of a tool, given what the span shows."""
+def answered(record: SpanRecord, output: object, call_id: str) -> Outcome:
+    """Return what came out of a tool, given what the span shows and the call's id, if it does."""
     limit = record.value_length_limit
     if record.scope == _LLAMA_INDEX:
         return outcome(output, limit)
-    result, call_id = tool_answer(output, limit)
-    return Outcome(result=result, call_id=call_id)
+    result, id_in_result = tool_answer(output, limit)
+    return Outcome(result=_without_call_id(result, call_id), call_id=id_in_result)
+
+
+def _without_call_id(result: object, call_id: str) -> object:
+    if call_id and isinstance(result, str) and call_id in result:
+        given = structure(result)
+        if is_mapping(given) and given.get("id") == call_id:
+            return {name: value for name, value in given.items() if name != "id"}
+    return result

@@ -6,7 +6,6 @@ JSON in one attribute. Messages are read from the last one back to the model's o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
@@ -28,7 +27,6 @@ PERSON_ROLES = frozenset({"user", "human"})
 _NOBODY = frozenset({"", "system", "developer", "item_reference"})
 _ANSWER_PARTS = frozenset({"tool_result", "tool-result"})
 _TEXT_PARTS = frozenset({"text", "input_text"})
-_PREVIOUS = re.compile(r'"previous_response_id": ?"([^"\\]+)"')
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,13 +79,6 @@ def requested(request: object, limit: int | None) -> ModelInput | None:
     if messages is None:
         return None
     return new_in((_said(message, limit) for message in reversed(messages)), previous)
-
-
-def previous_in(*attributes: object) -> str:
-    """Return the first `previous_response_id` that is in one of the JSON texts; else ""."""
-    # Inside of a text the quotes would be escaped.
-    found = (_PREVIOUS.search(value) for value in attributes if isinstance(value, str))
-    return next((match[1] for match in found if match), "")
 
 
 def _messages(given: object) -> Sequence[Mapping[str, object]] | None:

@@ -29,30 +29,24 @@ response that it goes on from stands in that request or in `llm.invocation_param
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from otel_loopguard import semconv
-from otel_loopguard.canonical import UNKNOWN, Unknown
 from otel_loopguard.dialects import _frameworks as frameworks
 from otel_loopguard.dialects._flattened import (
     Layout,
     flattened_answer,
     flattened_input,
-    numbered,
+    flattened_tools,
 )
-from otel_loopguard.dialects._said import previous_in, requested
-from otel_loopguard.dialects._tools import Definition, offered_names, structure
+from otel_loopguard.dialects._response_ids import previous_in, response_id_in
+from otel_loopguard.dialects._said import requested
 from otel_loopguard.dialects._values import (
     Attributes,
-    content,
     first_amount,
     first_content,
     first_count,
     first_text,
-    is_mapping,
-    parsed,
     text,
     texts,
 )
@@ -81,11 +75,7 @@ _CACHE_WRITE_TOKENS = (semconv.LLM_TOKENS_CACHE_WRITE, semconv.GEN_AI_USAGE_CACH
 _REASONING_TOKENS = (semconv.LLM_TOKENS_REASONING, semconv.GEN_AI_USAGE_REASONING)
 _COST = (semconv.LLM_COST_TOTAL, semconv.PYDANTIC_COST)
 _SHOWS_RESPONSE = (semconv.OPENINFERENCE_OUTPUT_VALUE, semconv.LLM_INVOCATION_PARAMETERS)
-_RESPONSE_ID = re.compile(r'"id": ?"((?:chatcmpl-|resp_)[^"\\]+)"')
-_MESSAGE_ID = re.compile(r'"id": ?"(msg_[^"\\]+)"')
-"""Anthropic's; in OpenAI's answers a part may have such an id, after or before the answer's own."""
 _LAYOUT = Layout(message=".message", call=".tool_call", function=".function")
-_DEFINITION = msgspec.json.Decoder(Definition)
 
 
 def read(record: SpanRecord) -> Step | None:
@@ -133,12 +123,12 @@ def _tool(record: SpanRecord) -> Step:
     if frameworks.is_answer(record, name):
         return Step(kind="custom", name=name, finish_reasons=("stop",))
     call_id = first_text(attributes, _CALL_ID)
-    outcome = frameworks.answered(record, first_content(record, _RESULT))
+    outcome = frameworks.answered(record, first_content(record, _RESULT), call_id)
     return Step(
         kind="tool",
         name=name,
         arguments=frameworks.arguments(record, first_content(record, _ARGUMENTS)),
-        result=_without_call_id(outcome.result, call_id),
+        result=outcome.result,
         error=outcome.error,
         call_id=call_id or outcome.call_id,
         agent=text(attributes.get(semconv.GEN_AI_AGENT_NAME)),
@@ -163,9 +153,10 @@ def _llm(record: SpanRecord) -> Step | None:
         else texts(attributes.get(semconv.GEN_AI_RESPONSE_FINISH_REASONS)),
         cost_usd=first_amount(attributes, _COST),
         tool_calls=frameworks.requests(record, answer.tool_calls),
-        offered_tools=_offered(attributes, limit),
+        offered_tools=flattened_tools(attributes, limit),
         output=answer.output,
-        response_id=_response_id(record),
+        response_id=text(attributes.get(semconv.GEN_AI_RESPONSE_ID))
+        or response_id_in(*(attributes.get(name) for name in _SHOWS_RESPONSE)),
     )
     return _with_usage(step, attributes)
 
@@ -198,39 +189,5 @@ def _with_usage(step: Step, attributes: Attributes) -> Step:
     )
 
 
-def _offered(attributes: Attributes, limit: int | None) -> frozenset[str] | Unknown:
-    definitions = [
-        _definition(attributes, tool, limit)
-        for tool in numbered(attributes, semconv.LLM_TOOLS, ".tool.json_schema")
-    ]
-    return offered_names(definitions) if definitions else UNKNOWN
-
-
-def _definition(attributes: Attributes, tool: str, limit: int | None) -> Definition:
-    name = attributes.get(f"{tool}.tool.name")
-    if name is not None:
-        return Definition(name=name)
-    schema = content(attributes[f"{tool}.tool.json_schema"], limit)
-    return parsed(schema, _DEFINITION) or Definition()
-
-
-def _response_id(record: SpanRecord) -> str:
-    named = text(record.attributes.get(semconv.GEN_AI_RESPONSE_ID))
-    if named:
-        return named
-    shown = [text(record.attributes.get(name)) for name in _SHOWS_RESPONSE]
-    found = (form.search(value) for form in (_RESPONSE_ID, _MESSAGE_ID) for value in shown)
-    return next((match[1] for match in found if match), "")
-
-
 def _is_root(record: SpanRecord) -> bool:
     return record.parent_id is None or record.parent_is_remote
-
-
-def _without_call_id(result: object, call_id: str) -> object:
-    # Google ADK writes the call's id into each result.
-    if call_id and isinstance(result, str) and call_id in result:
-        given = structure(result)
-        if is_mapping(given) and given.get("id") == call_id:
-            return {name: value for name, value in given.items() if name != "id"}
-    return result
