@@ -12,7 +12,14 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from otel_loopguard import semconv
-from otel_loopguard.dialects import gen_ai, openinference, openllmetry
+from otel_loopguard.dialects import (
+    gen_ai,
+    haystack,
+    langsmith,
+    openinference,
+    openllmetry,
+    vercel_ai,
+)
 from otel_loopguard.dialects._errors import error_of
 from otel_loopguard.dialects._hashes import or_hash
 from otel_loopguard.spans import SpanRecord
@@ -44,14 +51,17 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
 
 BUILT_IN: tuple[Dialect, ...] = (
     Dialect(name="openinference", read=openinference.read, read_input=openinference.read_input),
-    Dialect(name="openllmetry", read=openllmetry.read),
+    Dialect(name="openllmetry", read=openllmetry.read, read_input=openllmetry.read_input),
+    Dialect(name="langsmith", read=langsmith.read, read_input=langsmith.read_input),
+    Dialect(name="vercel_ai", read=vercel_ai.read, read_input=vercel_ai.read_input),
+    Dialect(name="haystack", read=haystack.read, read_input=haystack.read_input),
     Dialect(name="gen_ai", read=gen_ai.read, read_input=gen_ai.read_input),
 )
 """The first that finds a step is believed.
 
 OpenInference comes first because, where it is on a span with the GenAI names, it may have written
-those as well, and wrongly (a tool's schema as its arguments). OpenLLMetry's own names say more than
-the GenAI ones that it adds to them.
+those as well, and wrongly (a tool's schema as its arguments). The own names of OpenLLMetry,
+LangSmith and the Vercel AI SDK say more than the GenAI ones that they add to them.
 """
 
 
@@ -76,9 +86,7 @@ def read_step(record: SpanRecord, dialects: Sequence[Dialect] = BUILT_IN) -> Ste
     return None
 
 
-def read_input(
-    record: SpanRecord, dialects: Sequence[Dialect] = BUILT_IN
-) -> ModelInput | None:
+def read_input(record: SpanRecord, dialects: Sequence[Dialect] = BUILT_IN) -> ModelInput | None:
     """Return what is new in the input of a model call; `None` if the span does not show it.
 
     This costs more than reading the step, so that it is done where it matters only.
