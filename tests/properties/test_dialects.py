@@ -23,12 +23,24 @@ MARKS = {
     semconv.LLM_REQUEST_TYPE: ["chat", "embedding"],
     semconv.OPENINFERENCE_SPAN_KIND: ["TOOL", "LLM", "AGENT", "CHAIN", "RETRIEVER"],
     semconv.TRACELOOP_SPAN_KIND: ["tool", "agent", "workflow", "task"],
+    semconv.LANGSMITH_SPAN_KIND: ["llm", "tool", "chain", "prompt"],
+    semconv.AI_OPERATION_ID: ["ai.generateText", "ai.streamText.doStream", "ai.toolCall"],
 }
+FAMILIES = (
+    "gen_ai.",
+    "llm.",
+    "traceloop.",
+    "crewai.",
+    "langsmith.",
+    "ai.",
+    "haystack.",
+    "tool",
+    "input.",
+    "output.",
+    "error.",
+)
 READ = [
-    name
-    for name in vars(semconv).values()
-    if isinstance(name, str)
-    and name.startswith(("gen_ai.", "llm.", "traceloop.", "tool", "input.", "output.", "error."))
+    name for name in vars(semconv).values() if isinstance(name, str) and name.startswith(FAMILIES)
 ]
 FLATTENED = [
     *(
@@ -47,12 +59,56 @@ FLATTENED = [
     ),
     "llm.tools.0.tool.name",
     "llm.tools.0.tool.json_schema",
+    *(
+        f"llm.input_messages.{message}.{rest}"
+        for message in (0, 1)
+        for rest in ("message.role", "message.content", "message.tool_call_id", "function.0")
+    ),
+    "gen_ai.prompt.0.role",
+    "gen_ai.prompt.0.content",
+    "gen_ai.prompt.0.tool_call_id",
+    "gen_ai.completion.0.role",
+    "gen_ai.completion.0.finish_reason",
+    "gen_ai.completion.0.tool_calls.0.name",
+    "llm.request.functions.0.name",
 ]
-PREFIXES = ("execute_tool", "chat", "generate_content", "text_completion", "invoke_")
+NAMES = (
+    "execute_tool t",
+    "chat m",
+    "invoke_agent",
+    "t.tool",
+    "a.run",
+    "haystack.agent.run",
+    "haystack.agent.step.llm",
+    "haystack.agent.step.tool",
+)
+PREFIXES = ("execute_tool", "chat", "generate_content", "text_completion", "invoke_", "haystack.")
+SCOPES = (
+    "gcp.vertex.agent",
+    "openinference.instrumentation.dspy",
+    "openinference.instrumentation.langchain",
+    "openinference.instrumentation.llama_index",
+    "openinference.instrumentation.smolagents",
+    "opentelemetry.instrumentation.agno",
+)
 PART_KEYS = ["parts", "type", "content", "name", "id", "arguments", "finish_reason", "function"]
+MESSAGE_KEYS = [
+    *("messages", "input", "role", "tool_call_id", "call_id", "tool_use_id", "toolCallId", "lc"),
+    *("result", "value", "text", "replies", "generations", "choices", "message", "tool_calls"),
+    *(
+        "blocks",
+        "block_type",
+        "tool_output",
+        "is_error",
+        "tool_name",
+        "args",
+        "previous_response_id",
+    ),
+]
 WRAPPER_KEYS = ["output", "data", "kwargs", "update", "messages", "tool_call_id", "status"]
 INPUT_KEYS = ["metadata", "input_str", "inputs", "kwargs"]
 WORDS = ["text", "tool_call", "success", "error", "__REDACTED__", "[", "{", '{"tool_call_id"', "7"]
+ROLES = ["user", "assistant", "tool", "function", "tool_result", "tool-result", "human", "chat"]
 
 
 def with_marks(fact: dict[str, object], mark: dict[str, object]) -> Mapping[str, object]:
@@ -63,8 +119,8 @@ def read_only(mapping: Mapping[str, object]) -> Mapping[str, object]:
     return MappingProxyType(mapping)
 
 
-texts = st.text() | st.sampled_from(WORDS)
-keys = st.sampled_from([*PART_KEYS, *WRAPPER_KEYS, *INPUT_KEYS]) | st.text()
+texts = st.text() | st.sampled_from([*WORDS, *ROLES])
+keys = st.sampled_from([*PART_KEYS, *WRAPPER_KEYS, *INPUT_KEYS, *MESSAGE_KEYS]) | st.text()
 plain = st.none() | st.booleans() | st.integers() | st.floats() | texts
 json_values = st.recursive(
     plain, lambda inner: st.lists(inner) | st.dictionaries(keys, inner), max_leaves=8
@@ -89,11 +145,12 @@ facts = st.dictionaries(st.sampled_from([*READ, *FLATTENED]) | st.text(), values
 attributes = st.builds(with_marks, facts, marks)
 records = st.builds(
     SpanRecord,
-    name=st.sampled_from(["execute_tool t", "chat m", "invoke_agent", "span"]) | st.text(),
+    name=st.sampled_from([*NAMES, "span"]) | st.text(),
     trace_id=st.just(1),
     span_id=st.just(2),
     parent_id=st.none() | st.just(3),
     parent_is_remote=st.booleans(),
+    scope=st.sampled_from(["", *SCOPES]),
     attributes=attributes | attributes.map(read_only),
     events=st.lists(
         st.builds(SpanEventRecord, name=st.just("exception") | st.text(), attributes=facts),
@@ -123,7 +180,7 @@ def assert_sound(step: Step, limit: int | None) -> None:
     for value in (step.arguments, step.result):
         assert value is not None
         assert not (isinstance(value, str) and value == "__REDACTED__")
-    for name in (step.name, step.agent, step.provider, step.model):
+    for name in (step.name, step.agent, step.provider, step.model, step.response_id):
         assert type(name) is str
     for tokens in (
         step.input_tokens,
@@ -147,6 +204,17 @@ def test_each_dialect_reads_a_sound_step_or_none(dialect: Dialect, record: SpanR
     step = dialect.read(record)
     if step is not None:
         assert_sound(step, record.value_length_limit)
+
+
+@pytest.mark.parametrize("dialect", BUILT_IN, ids=lambda dialect: dialect.name)
+@given(record=records)
+def test_each_dialect_reads_a_sound_input_or_none(dialect: Dialect, record: SpanRecord):
+    new = dialect.read_input(record)
+    if new is not None:
+        assert type(new.previous_response_id) is str
+        assert type(new.spoken) is bool
+        assert all(type(answer.call_id) is str and answer.call_id for answer in new.answers)
+        assert not any(answer.result is None for answer in new.answers)
 
 
 @given(record=records)
