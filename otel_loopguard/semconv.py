@@ -91,6 +91,8 @@ LLM_MODEL_NAME = "llm.model_name"  # the model
 LLM_PROVIDER = "llm.provider"  # who serves the model
 LLM_SYSTEM = "llm.system"  # whose model it is
 LLM_FINISH_REASON = "llm.finish_reason"  # why the answer ended
+LLM_INVOCATION_PARAMETERS = "llm.invocation_parameters"  # JSON: how the model was asked
+LLM_INPUT_MESSAGES = "llm.input_messages"  # prefix of the flattened input
 LLM_OUTPUT_MESSAGES = "llm.output_messages"  # prefix of the flattened answer
 LLM_TOOLS = "llm.tools"  # prefix of the flattened tools a model may call
 LLM_COST_TOTAL = "llm.cost.total"  # US dollars of one model call
@@ -108,7 +110,55 @@ TRACELOOP_ENTITY_OUTPUT = "traceloop.entity.output"  # what it returned, JSON
 TRACELOOP_WORKFLOW_NAME = "traceloop.workflow.name"  # the workflow around it
 TRACELOOP_SESSION_ID = "traceloop.association.properties.session_id"  # the conversation
 TRACELOOP_THREAD_ID = "traceloop.association.properties.thread_id"  # the same, LangGraph
+TRACELOOP_CREW_USAGE = "crewai.crew.token_usage"  # text: what a whole crew has used, CrewAI
+TRACELOOP_TASK_TOOL = "tool.name"  # on a task: the tool that it calls, LlamaIndex
+TRACELOOP_TASK_ARGUMENTS = "tool.arguments"  # its arguments
 LLM_REQUEST_TYPE = "llm.request.type"  # what the span is, before gen_ai.operation.name
+TRACELOOP_PROMPT = "gen_ai.prompt"  # prefix of the flattened input, before gen_ai.input.messages
+TRACELOOP_COMPLETION = "gen_ai.completion"  # the same of the answer, before .output.messages
+TRACELOOP_FUNCTIONS = "llm.request.functions"  # prefix of the tools a model may call, then
+
+# LangSmith's export to OpenTelemetry, which has GenAI names as well.
+LANGSMITH_SPAN_KIND = "langsmith.span.kind"  # llm, tool, chain, ...
+LANGSMITH_AGENT_NAME = "langsmith.metadata.lc_agent_name"  # the agent that acts, LangChain
+LANGSMITH_USAGE = "langsmith.metadata.usage_metadata"  # JSON: tokens with their details
+LANGSMITH_INPUT = "gen_ai.prompt"  # JSON: a tool's arguments, a model's whole request
+LANGSMITH_OUTPUT = "gen_ai.completion"  # JSON: a tool's result, a model's whole answer
+
+# Vercel AI SDK, versions 4 to 6, and 7 with its legacy telemetry.
+AI_OPERATION_ID = "ai.operationId"  # ai.generateText, ai.generateText.doGenerate, ai.toolCall, ...
+AI_FUNCTION_ID = "ai.telemetry.functionId"  # what the application calls the function
+AI_MODEL_ID = "ai.model.id"  # the model that was asked for
+AI_MODEL_PROVIDER = "ai.model.provider"  # who serves the model, and by which API
+AI_PROMPT_MESSAGES = "ai.prompt.messages"  # JSON: a model's input
+AI_PROMPT_TOOLS = "ai.prompt.tools"  # the tools a model may call, JSON texts
+AI_RESPONSE_ID = "ai.response.id"  # what the provider calls the answer
+AI_RESPONSE_MODEL = "ai.response.model"  # the model that answered
+AI_RESPONSE_FINISH_REASON = "ai.response.finishReason"  # why the answer ended
+AI_RESPONSE_TEXT = "ai.response.text"  # the text of the answer
+AI_RESPONSE_OBJECT = "ai.response.object"  # JSON: the answer of generateObject
+AI_RESPONSE_TOOL_CALLS = "ai.response.toolCalls"  # JSON: the calls that the answer asks for
+AI_TOOL_CALL_NAME = "ai.toolCall.name"  # the tool that is called
+AI_TOOL_CALL_ID = "ai.toolCall.id"  # links the call to the model's request for it
+AI_TOOL_CALL_ARGS = "ai.toolCall.args"  # JSON
+AI_TOOL_CALL_RESULT = "ai.toolCall.result"  # JSON
+AI_USAGE_INPUT = "ai.usage.inputTokens"  # includes cached ones; on the root of all its calls
+AI_USAGE_INPUT_OLD = "ai.usage.promptTokens"  # the same, version 4
+AI_USAGE_OUTPUT = "ai.usage.outputTokens"  # includes reasoning
+AI_USAGE_OUTPUT_OLD = "ai.usage.completionTokens"  # the same, version 4
+AI_USAGE_CACHE_READ = "ai.usage.inputTokenDetails.cacheReadTokens"  # part of the input
+AI_USAGE_CACHE_READ_OLD = "ai.usage.cachedInputTokens"  # the same, version 5
+AI_USAGE_CACHE_WRITE = "ai.usage.inputTokenDetails.cacheWriteTokens"  # part of the input
+AI_USAGE_REASONING = "ai.usage.outputTokenDetails.reasoningTokens"  # part of the output
+AI_USAGE_REASONING_OLD = "ai.usage.reasoningTokens"  # the same, version 5
+
+# Haystack's own spans.
+HAYSTACK_TOOL_NAME = "haystack.tool.name"  # the tool that is called
+HAYSTACK_TOOL_ERROR = "haystack.tool.error"  # whether the tool failed
+HAYSTACK_TOOL_INPUT = "haystack.agent.step.tool.input"  # opt-in: JSON
+HAYSTACK_TOOL_OUTPUT = "haystack.agent.step.tool.output"  # opt-in: text, or JSON with `error`
+HAYSTACK_MODEL_INPUT = "haystack.agent.step.llm.input"  # opt-in: JSON, messages and tools
+HAYSTACK_MODEL_OUTPUT = "haystack.agent.step.llm.output"  # opt-in: JSON, replies with usage
 
 # Ours, on spans whose values stayed where they were: written by one guard, read by another.
 ARGUMENTS_HASH = "loopguard.arguments.hash"  # equal where a tool's arguments are

@@ -18,10 +18,13 @@ from otel_loopguard.dialects import (
     claude_code,
     gen_ai,
     google_adk,
+    haystack,
+    langsmith,
     mcp,
     openinference,
     openllmetry,
     strands,
+    vercel_ai,
 )
 from otel_loopguard.dialects._errors import error_of
 from otel_loopguard.dialects._hashes import or_hash
@@ -54,7 +57,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
 
 BUILT_IN: tuple[Dialect, ...] = (
     Dialect(name="openinference", read=openinference.read, read_input=openinference.read_input),
-    Dialect(name="openllmetry", read=openllmetry.read),
+    Dialect(name="openllmetry", read=openllmetry.read, read_input=openllmetry.read_input),
+    Dialect(name="langsmith", read=langsmith.read, read_input=langsmith.read_input),
+    Dialect(name="vercel_ai", read=vercel_ai.read, read_input=vercel_ai.read_input),
+    Dialect(name="haystack", read=haystack.read, read_input=haystack.read_input),
     Dialect(name="google_adk", read=google_adk.read, read_input=google_adk.read_input),
     Dialect(name="strands", read=strands.read, read_input=strands.read_input),
     Dialect(name="agent_framework", read=agent_framework.read),
@@ -66,8 +72,9 @@ BUILT_IN: tuple[Dialect, ...] = (
 """The first that finds a step is believed.
 
 OpenInference comes first because, where it is on a span with the GenAI names, it may have written
-those as well, and wrongly (a tool's schema as its arguments). OpenLLMetry's own names say more than
-the GenAI ones that it adds to them. Frameworks that bend the GenAI names come before these.
+those as well, and wrongly (a tool's schema as its arguments). The own names of OpenLLMetry,
+LangSmith and the Vercel AI SDK say more than the GenAI ones that they add to them. Frameworks that
+bend the GenAI names come before these.
 """
 
 

@@ -40,6 +40,7 @@ def read(record: SpanRecord) -> Step | None:
     """Return the step that the span is; `None` if it is nobody's."""
     return step_of(record)
 
+
 def read_input(record: SpanRecord) -> ModelInput | None:
     """Return what is new in a model call's input; `None` if the span does not show it."""
     is_model_call = READERS.get(operation_of(record)) is model_step

@@ -24,15 +24,17 @@ MARKS = {
     semconv.OPENINFERENCE_SPAN_KIND: ["TOOL", "LLM", "AGENT", "CHAIN", "RETRIEVER"],
     semconv.TRACELOOP_SPAN_KIND: ["tool", "agent", "workflow", "task"],
     semconv.MCP_METHOD_NAME: ["tools/call", "tools/list"],
+    semconv.LANGSMITH_SPAN_KIND: ["llm", "tool", "chain", "prompt"],
+    semconv.AI_OPERATION_ID: ["ai.generateText", "ai.streamText.doStream", "ai.toolCall"],
 }
-SCOPES = [
+GEN_AI_SCOPES = [
     "agent_framework",
     "com.anthropic.claude_code.tracing",
     "gcp.vertex.agent",
     "opentelemetry.instrumentation.ag2",
     "strands.telemetry.tracer",
 ]
-NAMES = [
+GEN_AI_NAMES = [
     "MCP send tools/call t",
     "call_llm",
     "chat",
@@ -64,18 +66,8 @@ READ = [
     if isinstance(name, str)
     and name.startswith(
         (
-            "gen_ai.",
-            "llm.",
-            "traceloop.",
-            "tool",
-            "input.",
-            "output.",
-            "error.",
-            "gcp.",
-            "ag2.",
-            "mcp.",
-            "workflow.",
-            "full_",
+            *("gen_ai.", "llm.", "traceloop.", "crewai.", "langsmith.", "ai.", "haystack."),
+            *("tool", "input.", "output.", "error.", "gcp.", "ag2.", "mcp.", "workflow.", "full_"),
         )
     )
 ]
@@ -110,11 +102,54 @@ FLATTENED = [
     ),
     "llm.tools.0.tool.name",
     "llm.tools.0.tool.json_schema",
+    *(
+        f"llm.input_messages.{message}.{rest}"
+        for message in (0, 1)
+        for rest in ("message.role", "message.content", "message.tool_call_id", "function.0")
+    ),
+    "gen_ai.prompt.0.role",
+    "gen_ai.prompt.0.content",
+    "gen_ai.prompt.0.tool_call_id",
+    "gen_ai.completion.0.role",
+    "gen_ai.completion.0.finish_reason",
+    "gen_ai.completion.0.tool_calls.0.name",
+    "llm.request.functions.0.name",
 ]
-PREFIXES = ("execute_tool", "chat", "generate_content", "text_completion", "invoke_")
+NAMES = (
+    "execute_tool t",
+    "chat m",
+    "invoke_agent",
+    "t.tool",
+    "a.run",
+    "haystack.agent.run",
+    "haystack.agent.step.llm",
+    "haystack.agent.step.tool",
+)
+PREFIXES = ("execute_tool", "chat", "generate_content", "text_completion", "invoke_", "haystack.")
+SCOPES = (
+    "gcp.vertex.agent",
+    "openinference.instrumentation.dspy",
+    "openinference.instrumentation.langchain",
+    "openinference.instrumentation.llama_index",
+    "openinference.instrumentation.smolagents",
+    "opentelemetry.instrumentation.agno",
+)
 PART_KEYS = ["parts", "type", "content", "name", "id", "arguments", "finish_reason", "function"]
+MESSAGE_KEYS = [
+    *("messages", "input", "role", "tool_call_id", "call_id", "tool_use_id", "toolCallId", "lc"),
+    *("result", "value", "text", "replies", "generations", "choices", "message", "tool_calls"),
+    *(
+        "blocks",
+        "block_type",
+        "tool_output",
+        "is_error",
+        "tool_name",
+        "args",
+        "previous_response_id",
+    ),
+]
 WRAPPER_KEYS = ["output", "data", "kwargs", "update", "messages", "tool_call_id", "status"]
-MESSAGE_KEYS = ["role", "tool_calls", "tool_call_id", "tool_use_id", "response", "result", "text"]
+RESPONSE_KEYS = ["tool_calls", "tool_use_id", "response", "result", "text"]
 GEMINI_KEYS = [
     "candidates",
     "config",
@@ -141,6 +176,7 @@ WORDS = [
     '{"tool_call_id"',
     "7",
 ]
+ROLES = ["user", "assistant", "tool", "function", "tool_result", "tool-result", "human", "chat"]
 
 
 def with_marks(fact: dict[str, object], mark: dict[str, object]) -> Mapping[str, object]:
@@ -151,10 +187,13 @@ def read_only(mapping: Mapping[str, object]) -> Mapping[str, object]:
     return MappingProxyType(mapping)
 
 
-texts = st.text() | st.sampled_from(WORDS)
+texts = st.text() | st.sampled_from([*WORDS, *ROLES])
 keys = (
     st.sampled_from(
-        [*PART_KEYS, *WRAPPER_KEYS, *INPUT_KEYS, *MESSAGE_KEYS, *GEMINI_KEYS, *CONVERSE_KEYS]
+        [
+            *(*PART_KEYS, *WRAPPER_KEYS, *INPUT_KEYS, *MESSAGE_KEYS),
+            *(*RESPONSE_KEYS, *GEMINI_KEYS, *CONVERSE_KEYS),
+        ]
     )
     | st.text()
 )
@@ -196,12 +235,12 @@ messages: st.SearchStrategy[list[dict[str, Any]]] = st.lists(
 attributes = st.builds(with_marks, facts, marks)
 records = st.builds(
     SpanRecord,
-    name=st.sampled_from(NAMES) | st.text(),
+    name=st.sampled_from([*GEN_AI_NAMES, *NAMES]) | st.text(),
     trace_id=st.just(1),
     span_id=st.just(2),
     parent_id=st.none() | st.just(3),
     parent_is_remote=st.booleans(),
-    scope=st.sampled_from(SCOPES) | st.text(),
+    scope=st.sampled_from(["", *SCOPES, *GEN_AI_SCOPES]) | st.text(),
     attributes=attributes | attributes.map(read_only),
     events=st.lists(
         st.builds(
@@ -253,6 +292,7 @@ def assert_sound(step: Step, limit: int | None) -> None:
 
 def assert_sound_input(heard: ModelInput, limit: int | None) -> None:
     assert type(heard.spoken) is bool
+    assert type(heard.previous_response_id) is str
     for answer in heard.answers:
         assert type(answer.call_id) is str
         assert answer.call_id

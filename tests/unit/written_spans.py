@@ -28,8 +28,8 @@ def span(
     *,
     parent_id: int | None = 3,
     parent_is_remote: bool = False,
-    limit: int | None = None,
     scope: str = "",
+    limit: int | None = None,
     events: Sequence[SpanEventRecord] = (),
     ended_ns: int | None = 5,
 ) -> SpanRecord:
@@ -39,8 +39,8 @@ def span(
         span_id=2,
         parent_id=parent_id,
         parent_is_remote=parent_is_remote,
-        attributes=attributes or {},
         scope=scope,
+        attributes=attributes or {},
         events=events,
         ended_ns=ended_ns,
         value_length_limit=limit,
@@ -72,9 +72,15 @@ def genai_llm(attributes: Mapping[str, object], limit: int | None = None) -> Spa
 
 
 def openinference(
-    kind: str, attributes: Mapping[str, object], limit: int | None = None
+    kind: str,
+    attributes: Mapping[str, object],
+    limit: int | None = None,
+    *,
+    name: str = "span",
+    package: str = "",
 ) -> SpanRecord:
-    return span("span", {KIND: kind, **attributes}, limit=limit)
+    scope = f"openinference.instrumentation.{package}"
+    return span(name, {KIND: kind, **attributes}, scope=scope, limit=limit)
 
 
 def traceloop_tool(attributes: Mapping[str, object], limit: int | None = None) -> SpanRecord:
