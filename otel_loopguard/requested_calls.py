@@ -53,9 +53,12 @@ class RequestedCalls:
             del self._early[:-WAITING]
 
     def happened(self, node: Node) -> list[Step]:
-        """Return the calls that must have happened now that their agent asks its model again."""
+        """Return the calls that must have happened now that their agent asks its model again.
+
+        One that a span above may still turn out to be goes on.
+        """
         self._early.clear()
-        found = self._take(node.agent_id)
+        found = self._take(node.agent_id, node) if self._waiting else []
         self._have_no_spans = self._have_no_spans or bool(found)
         return found
 
@@ -65,7 +68,7 @@ class RequestedCalls:
         Where tools have spans, what has none did not happen: it was the agent's way of answering,
         or of handing over.
         """
-        found = self._take(agent_id)
+        found = self._take(agent_id) if self._waiting else []
         return found if self._have_no_spans else []
 
     def over(self) -> list[Step]:
@@ -83,12 +86,19 @@ class RequestedCalls:
         others = [each for each in waiting if each[0].agent_id == node.agent_id]
         return next(iter(equal or named or others), None)
 
-    def _take(self, agent_id: str | None) -> list[Step]:
-        if not self._waiting:
-            return []
-        found = [each for each in self._waiting if each[0].agent_id == agent_id]
-        self._waiting = [each for each in self._waiting if each[0].agent_id != agent_id]
-        return [_step(asker, call) for asker, call in found]
+    def _take(self, agent_id: str | None, below: Node | None = None) -> list[Step]:
+        above = () if below is None else below.upwards()
+        unread = [node.name for node in above if not node.read and node.is_open]
+        found: list[Step] = []
+        kept: list[tuple[Node, ToolCall]] = []
+        for asker, call in self._waiting:
+            goes_on = any(same_tool(name, call.name) for name in unread)
+            if asker.agent_id == agent_id and not goes_on:
+                found.append(_step(asker, call))
+            else:
+                kept.append((asker, call))
+        self._waiting = kept
+        return found
 
 
 def _step(asker: Node, call: ToolCall) -> Step:

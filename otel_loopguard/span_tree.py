@@ -31,7 +31,9 @@ class Node:
         "agent_id",
         "agent_parent_id",
         "asked",
+        "awaits",
         "below",
+        "calls_tools",
         "claimed",
         "conversation",
         "delegates",
@@ -90,6 +92,10 @@ class Node:
         """The span that shows the same step, and is the one that counts."""
         self.below: Node | None = None
         """The latest model or tool call below it that counts, with none between."""
+        self.calls_tools = False
+        """Tool calls below it count, with none between."""
+        self.awaits = False
+        """A model call with nothing around it, whose end is to show which run it belongs to."""
         self.told: Step | None = None
         """What the spans that are part of this one say of its step."""
         self.asked: tuple[Step, ...] = ()
@@ -158,6 +164,11 @@ class Node:
         """Return the nearest open span above that shows a step of its own; agents are some."""
         above = () if self.parent is None else self.parent.upwards()
         return next((node for node in above if node.kind is not None and node.is_open), None)
+
+    def awaiting(self) -> Node | None:
+        """Return the model call above whose run is not known yet."""
+        above = () if self.parent is None else self.parent.upwards()
+        return next((node for node in above if node.awaits and node.is_open), None)
 
     def local_root(self) -> Node:
         """Return the topmost span that is open; this one if none above it is."""

@@ -138,8 +138,13 @@ class RunTracker:
             node.invoke(step.name or step.agent)
         node.step_name = step.name
         heard = partial(read_input, record, self._dialects)
+        waiting = node.awaiting() if step.kind == "llm" else None
+        if waiting is not None:
+            node.read, node.part_of = True, waiting
+            return None, False
         run, opened = self.runs.find(node, step, record, heard, named())
         if run is None:
+            node.awaits = True
             return None, False
         node.read, node.run = True, run
         node.part_of = shown_by(node, step, record, run)
@@ -185,8 +190,8 @@ class RunTracker:
             _delegate(run, node)
         if step.kind == "tool":
             run.requested.show(node, step, in_turn=bool(run.open_calls))
-            calls_tools = node.below is not None and node.below.kind == "tool"
-            return asides, msgspec.structs.replace(step, delegated=True) if calls_tools else step
+            delegates = node.calls_tools  # it shows only now what it is
+            return asides, msgspec.structs.replace(step, delegated=True) if delegates else step
         if step.kind != "llm":
             return asides, step
         finished, calls = run.guard.is_complete, run.requested.happened(node)
@@ -290,3 +295,4 @@ def _mark(node: Node) -> None:
         if above.kind is not None:
             return
         above.below = node
+        above.calls_tools = above.calls_tools or node.kind == "tool"

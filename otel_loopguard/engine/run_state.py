@@ -213,6 +213,9 @@ class RunState:
         silent_s = 0.0 if is_ordinary else self._silent_s(now_s)
         self.open.remove(opened)
         opened.span = opened.span or step.span
+        if not opened.name and step.name:
+            opened.name = step.name
+            totals.name(opened)
         elapsed_s = now_s - totals.started_s + self._earlier_s
         opened.spoken = step.spoken is not False if opened.unsure else opened.spoken
         self._sight.records_come = True

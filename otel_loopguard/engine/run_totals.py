@@ -119,6 +119,13 @@ class RunTotals:
         if len(self._trace) > TRACED:
             del self._trace[0]
 
+    def name(self, opened: OpenStep) -> None:
+        """Learn the name of a step that started without one."""
+        if opened.kind == "tool":
+            self._last_tool = opened.name
+            if len(self._tools) < TOOL_NAMES:
+                self._tools[opened.name] = None
+
     def take_back(self) -> None:
         """Count one execution of a tool less: a call turned out to be none."""
         self._tool_calls -= 1

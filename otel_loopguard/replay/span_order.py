@@ -39,13 +39,16 @@ def in_order(records: Iterable[SpanRecord]) -> list[SpanMoment]:
 
     At equal times parents start before their children and end after them, and a span ends before
     another one that is not below it starts. One that seems to end within a millisecond before what
-    is below it does ends after that. A span recorded twice (exporters retry) is taken once.
+    is below it does ends after that; one whose start is a whole millisecond starts after what
+    stands before it in the file and ended beside it in that millisecond. A span recorded twice
+    (exporters retry) is taken once.
     """
     spans: dict[_Key, SpanRecord] = {}
     for record in records:
         known = spans.get(_key(record))
         if known is None or known.ended_ns is None:
             spans[_key(record)] = record
+    spans = _starting_after_siblings(spans)
     depths = _depths(spans)
     spans = _ending_after_children(spans, depths)
     late = _ending_as_others_start(spans)
@@ -60,6 +63,33 @@ def in_order(records: Iterable[SpanRecord]) -> list[SpanMoment]:
             moments.append(((ended_ns, phase, -depths[key]), place, SpanMoment(span, is_end=True)))
     moments.sort(key=lambda moment: moment[:2])
     return [moment for _, _, moment in moments]
+
+
+def _starting_after_siblings(spans: dict[_Key, SpanRecord]) -> dict[_Key, SpanRecord]:
+    """Return the spans, with those put off that a coarse clock let begin before another's end.
+
+    Within a millisecond the order of the file tells which of two came first: spans are written when
+    they end. No span begins after what is below it.
+    """
+    found: dict[_Key, SpanRecord] = {}
+    ended: dict[int | None, int] = {}
+    first_below: dict[int | None, int] = {}
+    for key, span in spans.items():
+        before, end = ended.get(span.parent_id, 0), _end(span)
+        late = 0
+        if end is not None and span.started_ns % GRAIN_NS == 0:
+            late = before - span.started_ns
+            late = min(late, first_below.get(span.span_id, before) - span.started_ns)
+        moved = span
+        if end is not None and 0 < late <= GRAIN_NS:
+            moved = msgspec.structs.replace(
+                span, started_ns=span.started_ns + late, ended_ns=end + late
+            )
+        found[key] = moved
+        first = first_below.get(span.parent_id, moved.started_ns)
+        first_below[span.parent_id] = min(first, moved.started_ns)
+        ended[span.parent_id] = max(before, _end(moved) or 0)
+    return found
 
 
 def _ending_after_children(
