@@ -8,6 +8,7 @@ from otel_loopguard.environment import read_policy
 from otel_loopguard.guard import LoopGuard
 from otel_loopguard.policy import Policy, PolicyError
 from otel_loopguard.processor import LoopGuardSpanProcessor
+from otel_loopguard.sampling import RecordDropped, can_drop, record_dropped
 from otel_loopguard.steps import UNKNOWN, SpanKey, Step, ToolCall
 from otel_loopguard.version import VERSION
 
@@ -23,6 +24,7 @@ __all__ = [
     "LoopGuardSpanProcessor",
     "Policy",
     "PolicyError",
+    "RecordDropped",
     "RunAborted",
     "RunReport",
     "SpanKey",
@@ -31,6 +33,8 @@ __all__ = [
     "ToolCall",
     "Violation",
     "abort_of",
+    "can_drop",
     "guarded_run",
     "read_policy",
+    "record_dropped",
 ]

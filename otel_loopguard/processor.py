@@ -24,6 +24,7 @@ from otel_loopguard.environment import resolve_mode
 from otel_loopguard.live_spans import record_of
 from otel_loopguard.policy import Mode, Policy, PolicyError
 from otel_loopguard.runs import Run, Verdict
+from otel_loopguard.sampling import DropWarning
 from otel_loopguard.steps import UNKNOWN
 from otel_loopguard.telemetry import Telemetry
 from otel_loopguard.timer import Timer, has_time_limits
@@ -114,6 +115,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._telemetry.announce(hooks=self._ladder.names if self._enforces else ())
         self._faults: set[str] = set()
         self._is_blind_known = False
+        self._drops = DropWarning()
         self._is_shut_down = False
         timed = has_time_limits(self.policy.settings)
         self._timer = Timer(self._tracker, self._act, self._fault) if timed else None
@@ -154,8 +156,9 @@ class LoopGuardSpanProcessor(SpanProcessor):
     def admit(self) -> Admission | None:
         """Let the model request of the calling code leave, or raise `RunAborted`."""
         try:
-            span_id = trace.get_current_span().get_span_context().span_id
-            admission = Admission(self._tracker, span_id)
+            span = trace.get_current_span()
+            self._drops.requested(span)
+            admission = Admission(self._tracker, span.get_span_context().span_id)
             if admission.verdict is not None:
                 self._act(admission.verdict)
         except Exception as error:  # noqa: BLE001 -- a fault of ours never blocks a request
@@ -199,6 +202,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         run, decision = verdict.run, verdict.decision
         self._warn_if_blind(verdict)
         if verdict.opened:
+            self._drops.seen(run.top and run.top.live)
             self._telemetry.run_opened(run.agent)
         for violation in () if decision is None else decision.violations:
             self._telemetry.violation(

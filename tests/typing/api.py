@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from typing_extensions import assert_type
 
 from otel_loopguard import (
@@ -15,6 +16,7 @@ from otel_loopguard import (
     LoopGuardError,
     LoopGuardSpanProcessor,
     Policy,
+    RecordDropped,
     RunAborted,
     RunReport,
     Stats,
@@ -22,8 +24,10 @@ from otel_loopguard import (
     ToolCall,
     Violation,
     abort_of,
+    can_drop,
     guarded_run,
     read_policy,
+    record_dropped,
 )
 
 
@@ -73,6 +77,13 @@ def processor(provider: TracerProvider) -> None:
             Policy(max_llm_calls=5), mode="enforce", abort_hooks=(hook, slow_hook)
         )
     )
+
+
+def sampling(provider: TracerProvider) -> None:
+    TracerProvider(sampler=RecordDropped(ParentBased(TraceIdRatioBased(0.1)), spans="runs"))
+    RecordDropped(0.1)  # type: ignore[arg-type]  # a sampler, not a ratio
+    assert_type(record_dropped(provider), bool)
+    assert_type(can_drop(provider.sampler), bool)
 
 
 async def boundaries() -> None:
