@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from otel_loopguard.replay import ReplayError, read_spans
 from otel_loopguard.replay.otlp_proto import read_message
@@ -74,7 +74,7 @@ def test_a_whole_span():
     event = span.events.add(name="exception", time_unix_nano=1)
     event.attributes.add(key="exception.type").value.string_value = "E"
     span.links.add(trace_id=TRACE_ID, span_id=SPAN_ID)
-    span.status.code, span.status.message = 2, "it broke"
+    span.status.code, span.status.message = Status.STATUS_CODE_ERROR, "it broke"
     scope = part(1, part(1, b"lib") + part(2, b"1.0"))
     assert read_message(request_with(span.SerializeToString(), scope=scope)) == [
         SpanRecord(
@@ -130,6 +130,8 @@ def test_values(value: bytes, expected: object):
     assert type(found) is type(expected)
 
 
+LONG = part(1, b"k" * 199 + b"\x12")
+LONG_PAIR: dict[str, object] = {"k" * 199 + "\x12": "x" * 15}
 PAIRS: list[tuple[str, bytes, dict[str, object]]] = [
     ("no value", part(1, b"k"), {"k": None}),
     ("an empty value", part(1, b"k") + part(2, b""), {"k": None}),
@@ -138,6 +140,7 @@ PAIRS: list[tuple[str, bytes, dict[str, object]]] = [
     ("the value first", part(2, TEXT) + part(1, b"k"), {"k": "x"}),
     ("two keys", part(1, b"j") + part(1, b"k") + part(2, TEXT), {"k": "x"}),
     ("a long key", part(1, b"k" * 200) + part(2, TEXT), {"k" * 200: "x"}),
+    ("a long key that ends as a value begins", LONG + part(2, part(1, b"x" * 15)), LONG_PAIR),
     ("a key that is no UTF-8", part(1, b"\xff") + part(2, TEXT), {"\ufffd": "x"}),
     ("a value in parts", part(1, b"k") + part(2, part(5, part(1, TEXT))) * 2, {"k": ("x", "x")}),
     ("another field after it", part(1, b"k") + part(2, TEXT) + b"\x18\x01", {"k": "x"}),
@@ -250,23 +253,24 @@ def test_a_span_of_ids_alone_is_a_span():
 
 # A lone surrogate cannot be written in protobuf.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
-any_values = st.recursive(
-    st.just(AnyValue())
-    | texts.map(lambda value: AnyValue(string_value=value))
-    | st.text("ab", min_size=125, max_size=140).map(lambda value: AnyValue(string_value=value))
-    | st.booleans().map(lambda value: AnyValue(bool_value=value))
-    | st.integers(-(2**63), 2**63 - 1).map(lambda value: AnyValue(int_value=value))
-    | st.floats(allow_nan=False).map(lambda value: AnyValue(double_value=value))
-    | st.binary(max_size=6).map(lambda value: AnyValue(bytes_value=value)),
+make: Any = AnyValue
+any_values: st.SearchStrategy[Any] = st.recursive(
+    st.just(make())
+    | texts.map(lambda value: make(string_value=value))
+    | st.text("ab", min_size=125, max_size=140).map(lambda value: make(string_value=value))
+    | st.booleans().map(lambda value: make(bool_value=value))
+    | st.integers(-(2**63), 2**63 - 1).map(lambda value: make(int_value=value))
+    | st.floats(allow_nan=False).map(lambda value: make(double_value=value))
+    | st.binary(max_size=6).map(lambda value: make(bytes_value=value)),
     lambda inner: (
-        st.lists(inner, max_size=3).map(lambda v: AnyValue(array_value={"values": v}))
+        st.lists(inner, max_size=3).map(lambda v: make(array_value={"values": v}))
         | st.lists(st.tuples(texts, inner), max_size=3).map(
-            lambda v: AnyValue(kvlist_value={"values": [{"key": k, "value": x} for k, x in v]})
+            lambda v: make(kvlist_value={"values": [{"key": k, "value": x} for k, x in v]})
         )
     ),
     max_leaves=5,
 )
-pairs = st.lists(
+pairs: st.SearchStrategy[Any] = st.lists(
     st.tuples(texts | st.text("k", min_size=126, max_size=130), any_values).map(
         lambda pair: {"key": pair[0], "value": pair[1]}
     ),
@@ -279,42 +283,32 @@ def ids(size: int) -> st.SearchStrategy[bytes]:
     return st.binary(min_size=size, max_size=size) | st.just(bytes(size)) | st.just(b"")
 
 
-spans = st.fixed_dictionaries(
-    {"trace_id": ids(16), "span_id": ids(8)},
-    optional={
-        "parent_span_id": ids(8),
-        "flags": st.integers(0, 2**32 - 1),
-        "name": texts,
-        "kind": st.integers(0, 5),
-        "start_time_unix_nano": times,
-        "end_time_unix_nano": times,
-        "attributes": pairs,
-        "dropped_attributes_count": st.integers(0, 300),
-        "events": st.lists(
-            st.fixed_dictionaries({"name": texts, "attributes": pairs, "time_unix_nano": times}),
-            max_size=2,
-        ),
-        "status": st.fixed_dictionaries({"code": st.integers(0, 2), "message": texts}),
-    },
-)
-requests = st.lists(
-    st.lists(
-        st.fixed_dictionaries(
-            {"spans": st.lists(spans, max_size=3)},
-            optional={"scope": st.fixed_dictionaries({"name": texts}), "schema_url": texts},
-        ),
-        max_size=2,
-    ),
-    min_size=1,
-    max_size=2,
-)
+def objects(optional: dict[str, Any], **given: Any) -> st.SearchStrategy[Any]:
+    return st.fixed_dictionaries(given, optional=optional)
+
+
+events = objects({"name": texts, "attributes": pairs, "time_unix_nano": times})
+optional: dict[str, Any] = {
+    "parent_span_id": ids(8),
+    "flags": st.integers(0, 2**32 - 1),
+    "name": texts,
+    "kind": st.integers(0, 5),
+    "start_time_unix_nano": times,
+    "end_time_unix_nano": times,
+    "attributes": pairs,
+    "dropped_attributes_count": st.integers(0, 300),
+    "events": st.lists(events, max_size=2),
+    "status": objects({"code": st.integers(0, 2), "message": texts}),
+}
+spans = objects(optional, trace_id=ids(16), span_id=ids(8))
+named: dict[str, Any] = {"scope": objects({"name": texts}), "schema_url": texts}
+scopes = objects(named, spans=st.lists(spans, max_size=3))
+requests = st.lists(objects({}, scope_spans=st.lists(scopes, max_size=2)), min_size=1, max_size=2)
 
 
 @given(requests)
-def test_what_protobuf_writes_is_what_json_says(scopes: list[list[dict[str, Any]]]):
-    request = ExportTraceServiceRequest(
-        resource_spans=[{"scope_spans": scope_spans} for scope_spans in scopes]
-    )
+def test_what_protobuf_writes_is_what_json_says(resource_spans: Any):
+    request = ExportTraceServiceRequest(resource_spans=resource_spans)
     first = next((s for r in request.resource_spans for c in r.scope_spans for s in c.spans), None)
     if first is not None and not first.start_time_unix_nano:
         # Without it, broken ids make a span that may as well be a metric.
