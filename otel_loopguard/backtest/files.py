@@ -53,6 +53,7 @@ def play_files(
             bad=file.bad + played.bad,
             unclear=file.unclear + played.unclear,
             spans=[*file.spans, *played.spans],
+            unit=played.unit,
         )
         if not piece.is_last:
             continue
@@ -63,6 +64,7 @@ def play_files(
                     lines=file.read + file.bad,
                     bad=file.bad,
                     unclear=file.unclear,
+                    unit=file.unit,
                 )
             )
         if played.broken is not None:
@@ -70,6 +72,6 @@ def play_files(
         if file.spans:
             yield from play_lines(piece.source, file.spans, policies, classify=classify).found
         if file.bad and not file.read:
-            why = f"none of its {file.bad} lines can be read"
+            why = f"none of its {file.bad} {file.unit}s can be read"
             yield Problem(source=piece.source, line=None, why=why)
         file, told = Played(), Counter[bool]()

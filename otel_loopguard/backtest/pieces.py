@@ -1,7 +1,7 @@
 """Recorded files in pieces, so that many processes can share them.
 
 A steps file is cut between lines. Spans of one run may stand anywhere in a file, so a file of spans
-is one piece.
+(lines, or messages in protobuf) is one piece.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from otel_loopguard.replay import ReplayError
+from otel_loopguard.replay.proto_frames import Message
 from otel_loopguard.replay.source import STDIN, kind_of, numbered_lines, size_of
 
 BLOCK = 1 << 22
@@ -63,7 +64,7 @@ def pieces_of(name: str, *, block: int = BLOCK) -> Iterator[Piece]:
     try:
         for numbered in lines:
             before.append(numbered)
-            if numbered[1].strip():
+            if isinstance(numbered[1], Message) or numbered[1].strip():
                 break
     except ReplayError as error:
         empty = [line for _, line in before]
@@ -80,7 +81,7 @@ def pieces_of(name: str, *, block: int = BLOCK) -> Iterator[Piece]:
 
 def _belongs_together(line: bytes) -> bool:
     try:
-        return kind_of(line.strip()) in ("spans", "other")
+        return isinstance(line, Message) or kind_of(line.strip()) in ("spans", "other")
     except ReplayError:
         return False
 

@@ -13,9 +13,10 @@ from otel_loopguard.backtest.pieces import FilePiece, LinesPiece, Piece
 from otel_loopguard.backtest.step_classes import StepClasses
 from otel_loopguard.policy import Policy
 from otel_loopguard.replay import Problem, RecordedRun, ReplayError
-from otel_loopguard.replay.files import read_line
+from otel_loopguard.replay.files import read_line, unit_of
 from otel_loopguard.replay.recorded_run import play_run
 from otel_loopguard.replay.recorded_spans import play_spans
+from otel_loopguard.replay.results import Unit
 from otel_loopguard.replay.source import numbered_lines
 from otel_loopguard.spans import SpanRecord
 
@@ -31,6 +32,7 @@ class Played(msgspec.Struct):
     read: int = 0
     """Lines that hold something and could be read."""
     bad: int = 0
+    unit: Unit = "line"
     unclear: int = 0
     """Lines that were read, but for what they say of success or label."""
     spans: list[tuple[int, bytes]] = []
@@ -75,6 +77,7 @@ def play_lines(
     spans: list[SpanRecord] = []
     try:
         for number, line in lines:
+            played.unit = unit_of(line)
             try:
                 found = read_line(line, number)
                 if isinstance(found, RecordedRun):

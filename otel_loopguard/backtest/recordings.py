@@ -9,11 +9,12 @@ from pathlib import Path
 import msgspec
 
 from otel_loopguard.replay import ReplayError
-from otel_loopguard.replay.source import GZIP, STDIN, kind_of, numbered_lines
+from otel_loopguard.replay.contents import BLANK, GZIP
+from otel_loopguard.replay.files import read_line
+from otel_loopguard.replay.proto_frames import Message, framing_of
+from otel_loopguard.replay.source import STDIN, kind_of, numbered_lines
 
 _BEGIN = 4_096
-_BLANK = b" \t\r\n\xef\xbb\xbf"
-"""White space, and the mark that some editors put before UTF-8."""
 
 
 class Recordings(msgspec.Struct, frozen=True):
@@ -62,16 +63,17 @@ def _files_in(folder: str) -> list[str]:
 
 
 def _is_recording(path: str) -> bool:
-    """Say whether the first line that is not blank is one of a recording."""
+    """Say whether the first line that is not blank, or the first message, is one of a recording."""
     lines = numbered_lines(path)
     try:
         with Path(path).open("rb") as file:
             begin = file.read(_BEGIN)
-        # A file of another kind may be one line of any length.
-        if not begin.startswith(GZIP) and begin.strip(_BLANK)[:1] not in (b"{", b""):
+        if not _may_be_recording(begin):
             return False
         for _, line in lines:
-            content = line.strip(_BLANK)
+            if isinstance(line, Message):
+                return read_line(line, 1) is not None
+            content = line.strip(BLANK)
             if content:
                 return content[:1] == b"{" and bool(kind_of(content))
     except (OSError, ReplayError):
@@ -79,3 +81,12 @@ def _is_recording(path: str) -> bool:
     finally:
         lines.close()
     return False
+
+
+def _may_be_recording(begin: bytes) -> bool:
+    """Say so of what begins like this: a file of another kind may be one line of any length."""
+    return (
+        begin.startswith(GZIP)
+        or begin.strip(BLANK)[:1] in (b"{", b"")
+        or framing_of(begin) is not None
+    )

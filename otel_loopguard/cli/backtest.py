@@ -44,8 +44,8 @@ def backtest(  # noqa: PLR0913 -- the options of the command
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="OTLP/JSON lines or steps files, plain or gzip; folders are searched; "
-            "- is standard input.",
+            help="OTLP/JSON lines, OTLP protobuf or steps files, plain or gzip; "
+            "folders are searched; - is standard input.",
             show_default=False,
         ),
     ],
@@ -128,7 +128,8 @@ def backtest(  # noqa: PLR0913 -- the options of the command
     strict: Annotated[
         bool,
         typer.Option(
-            "--strict", help="Exit with 2 if any line, or a file of a folder, could not be read."
+            "--strict",
+            help="Exit with 2 if any line or message, or a file of a folder, could not be read.",
         ),
     ] = False,
 ) -> None:

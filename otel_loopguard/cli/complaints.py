@@ -36,7 +36,7 @@ class Complaints:
 
     def end_lines(self, counts: LineCounts) -> None:
         """Say how many bad lines of the file were not reported; all of its lines have been read."""
-        self._count_more(counts.source, counts.bad, "line", "could not be read")
+        self._count_more(counts.source, counts.bad, counts.unit, "could not be read")
         what = "with a label or a success that says nothing"
         self._count_more(counts.source, counts.unclear, "line", what)
         self._files.append(counts)

@@ -28,7 +28,8 @@ def replay(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="OTLP/JSON lines or steps files, plain or gzip; - is standard input.",
+            help="OTLP/JSON lines, OTLP protobuf or steps files, plain or gzip; "
+            "- is standard input.",
             show_default=False,
         ),
     ],
@@ -47,7 +48,7 @@ def replay(
         bool, typer.Option("--fail-on-trip", help="Exit with 3 if a run tripped.")
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 2 if any line could not be read.")
+        bool, typer.Option("--strict", help="Exit with 2 if any line or message could not be read.")
     ] = False,
 ) -> None:
     """Replay recorded runs and say what the rules would have done.

@@ -39,7 +39,7 @@ def print_runs(
 
 def _no_runs(files: Sequence[LineCounts]) -> str:
     bad = [
-        f"{file.bad:,} of {of(file.lines, 'line')} of {printable(file.source)}"
+        f"{file.bad:,} of {of(file.lines, file.unit)} of {printable(file.source)}"
         for file in files
         if file.bad
     ]

@@ -1,4 +1,4 @@
-"""Recorded runs, replayed: OTLP/JSON lines and steps files through the engine and its policy."""
+"""Recorded runs, replayed: OTLP and steps files through the engine and its policy."""
 
 from __future__ import annotations
 

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from otel_loopguard.policy import Policy
 from otel_loopguard.replay.errors import ReplayError
 from otel_loopguard.replay.otlp_json import read_spans
+from otel_loopguard.replay.otlp_proto import read_message
+from otel_loopguard.replay.proto_frames import Message
 from otel_loopguard.replay.recorded_run import replay_run
 from otel_loopguard.replay.recorded_spans import replay_spans
-from otel_loopguard.replay.results import LineCounts, Problem, ReplayedRun
+from otel_loopguard.replay.results import LineCounts, Problem, ReplayedRun, Unit
 from otel_loopguard.replay.source import kind_of, numbered_lines
 from otel_loopguard.replay.steps_file import RecordedRun, read_run
 from otel_loopguard.spans import SpanRecord
@@ -27,15 +29,17 @@ def replay_file(
     A run of a steps file comes as soon as its line has been read. Spans of one run may stand
     anywhere in a file, so runs made of spans come at the end of the file, and the file's spans are
     held until then. A line that cannot be read becomes a `Problem` and is skipped; a last `Problem`
-    without a line says that the file, or every line of it, could not be read. `on_bytes` is told
-    now and then how many bytes were read since the last time, `on_lines` at the end of the lines
-    how many there were.
+    without a line says that the file, or every line of it, could not be read. Where a file is OTLP
+    protobuf, all this is meant of its messages. `on_bytes` is told now and then how many bytes were
+    read since the last time, `on_lines` at the end of the lines how many there were.
     """
     spans: list[SpanRecord] = []
     read = bad = 0
+    unit: Unit = "line"
     unreadable: Problem | None = None
     try:
         for number, line in numbered_lines(name, on_bytes):
+            unit = unit_of(line)
             found = _replayed(line, number, policy, name)
             if isinstance(found, list):
                 spans += found
@@ -46,21 +50,25 @@ def replay_file(
     except ReplayError as error:
         unreadable = Problem(source=name, line=None, why=str(error))
     if on_lines is not None:
-        on_lines(LineCounts(source=name, lines=read + bad, bad=bad))
+        on_lines(LineCounts(source=name, lines=read + bad, bad=bad, unit=unit))
     if unreadable is not None:
         yield unreadable
     yield from replay_spans(spans, policy, name)
     if bad and not read:
-        yield Problem(source=name, line=None, why=f"none of its {bad} lines can be read")
+        yield Problem(source=name, line=None, why=f"none of its {bad} {unit}s can be read")
 
 
 def read_line(line: bytes, number: int) -> RecordedRun | list[SpanRecord] | None:
-    """Return what a line holds: a run, spans (none if it has metrics or logs), or nothing at all.
+    """Return what a line or a message holds.
+
+    That is a run, spans (none if it has metrics or logs), or nothing at all.
 
     Raises:
         ReplayError: it cannot be read.
 
     """
+    if isinstance(line, Message):
+        return _read_message(line, number)
     content = line.strip()
     kind = kind_of(content)
     if kind == "blank":
@@ -68,6 +76,21 @@ def read_line(line: bytes, number: int) -> RecordedRun | list[SpanRecord] | None
     if kind == "steps":
         return read_run(content, number=number)
     return read_spans(content) if kind == "spans" else []
+
+
+def unit_of(line: bytes) -> Unit:
+    """Return what a line or a message is called."""
+    return "message" if isinstance(line, Message) else "line"
+
+
+def _read_message(message: Message, number: int) -> list[SpanRecord] | None:
+    why = f"expected {message.expected_bytes} bytes, got {len(message)}: the file ends there"
+    if message.expected_bytes is None:
+        try:
+            return read_message(message) if message else None
+        except ReplayError as error:
+            why = str(error)
+    raise ReplayError(f"message {number}: {why}")
 
 
 def _replayed(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 import msgspec
 
 from otel_loopguard.decisions import Phase, Violation
 from otel_loopguard.detectors import Action
 from otel_loopguard.endings import Status
+
+Unit: TypeAlias = Literal["line", "message"]
+"""What a recorded file is made of."""
 
 
 class ReplayedViolation(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +70,7 @@ class PlayedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """A line, or with `line` `None` a whole file, that could not be read."""
+    """A line or message, or with `line` `None` a whole file, that could not be read."""
 
     source: str
     line: int | None
@@ -80,13 +85,14 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LineCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many lines of a file hold anything, and how many of them could not be read."""
+    """How many lines (or messages, in OTLP protobuf) of a file hold anything, how many are bad."""
 
     source: str
     lines: int
     bad: int
     unclear: int = 0
     """Lines that were read, but for what they say of the run's success or its label."""
+    unit: Unit = "line"
 
 
 def replayed_violation(violation: Violation, step: int) -> ReplayedViolation:

@@ -1,4 +1,4 @@
-"""Recorded files, line by line: plain or gzip, by name or from standard input."""
+"""Recorded files, by lines or by messages: plain or gzip, by name or from standard input."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from typing import Literal, TypeAlias, cast
 
 import msgspec
 
+from otel_loopguard.replay.contents import BLANK, ENOUGH, GZIP, framing_in, is_json
 from otel_loopguard.replay.errors import FieldError, ReplayError, shown
 from otel_loopguard.replay.json_text import loads
+from otel_loopguard.replay.proto_frames import messages_of
 
 STDIN = "-"
 """The name that means standard input."""
@@ -24,12 +26,8 @@ LineKind: TypeAlias = Literal["spans", "steps", "other", "blank"]
 """`spans` an OTLP/JSON trace request, `steps` a run of a steps file, `other` OTLP metrics or logs
 (collectors write all signals to one file), `blank` nothing."""
 
-GZIP = b"\x1f\x8b"
-"""What a gzip file begins with."""
-
-_BLANK = b" \t\r\n\xef\xbb\xbf"
-"""White space, and the mark that some editors put before UTF-8."""
 _BRACKETS = {b"{": b"}", b"[": b"]"}
+_AT_ONCE = 1 << 17
 _REPORT_EVERY = 1 << 18
 _FIRST_NAME = re.compile(rb'[\s\xef\xbb\xbf]*\{\s*"([A-Za-z_]+)"\s*:')
 _KINDS: dict[str, LineKind] = {
@@ -53,13 +51,14 @@ def size_of(name: str) -> int | None:
 def numbered_lines(
     name: str, on_bytes: Callable[[int], object] | None = None
 ) -> Generator[tuple[int, bytes], None, None]:
-    """Yield the lines of a file with their numbers, from 1.
+    """Yield the lines of a file, or the messages of one in protobuf, with their numbers, from 1.
 
-    One line at a time is held. Whether it is gzip is read from its first bytes. `on_bytes` is told
-    now and then how many bytes (as they lie on the disk) were read since the last time.
+    One of them at a time is held; a message is a `Message`. Which of the two there are, and whether
+    it is gzip, is read from its first bytes. `on_bytes` is told now and then how many bytes (as
+    they lie on the disk) were read since the last time.
 
     Raises:
-        ReplayError: the file cannot be opened, or not be read to its end.
+        ReplayError: the file cannot be opened, or not be read to its end, or is something else.
 
     """
     try:
@@ -67,13 +66,14 @@ def numbered_lines(
             raw = cast("io.BufferedReader", sys.stdin.buffer)
             if name != STDIN:
                 raw = stack.enter_context(Path(name).open("rb"))
-            counted = _Counted(raw, on_bytes)
-            buffered = io.BufferedReader(counted, 1 << 17)
-            lines: Iterator[bytes] = buffered
-            if buffered.peek(2)[:2] == GZIP:
-                packed = stack.enter_context(gzip.GzipFile(fileobj=buffered))
-                lines = io.BufferedReader(cast("io.RawIOBase", packed), 1 << 17)
-            yield from enumerate(_lines_of(lines), 1)
+            file = io.BufferedReader(_Counted(raw, on_bytes), _AT_ONCE)
+            if file.peek()[:2] == GZIP:
+                packed = stack.enter_context(gzip.GzipFile(fileobj=file))
+                file = io.BufferedReader(_Counted(packed, None), _AT_ONCE)
+            framing = framing_in(file.peek())
+            yield from enumerate(
+                _lines_of(file) if framing is None else messages_of(file, framing), 1
+            )
     except IsADirectoryError:
         message = "it is a folder; name the files in it, or use backtest, which searches folders"
         raise ReplayError(message) from None
@@ -110,7 +110,7 @@ def _lines_of(file: Iterator[bytes]) -> Generator[bytes, None, None]:
 
     """
     for line in file:
-        content = line.strip(_BLANK)
+        content = line.strip(BLANK)
         if content and _BRACKETS.get(content[:1], content[-1:]) != content[-1:]:
             # The first line breaks off: either it was cut, or the next one goes on with it.
             between = [line, *_up_to_content(file)]
@@ -145,19 +145,28 @@ def _names(line: bytes) -> frozenset[str]:
 
 
 class _Counted(io.RawIOBase):
-    """A raw file that tells how much was read from it."""
+    """A raw file that tells how much was read from it, and first gives enough to be told by."""
 
-    def __init__(self, source: io.BufferedReader, on_bytes: Callable[[int], object] | None) -> None:
+    def __init__(
+        self, source: io.BufferedReader | gzip.GzipFile, on_bytes: Callable[[int], object] | None
+    ) -> None:
         super().__init__()
         self._source = source
         self._on_bytes = on_bytes
         self._untold = 0
+        self._begun = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         data = self._source.read1(len(buffer))
+        # A pipe may give a few bytes at a time. Nobody waits for more than a JSON object's name.
+        while not self._begun and 0 < len(data) < ENOUGH and not is_json(data):
+            more = self._source.read1(len(buffer) - len(data))
+            self._begun = not more
+            data += more
+        self._begun = True
         buffer[: len(data)] = data
         self._untold += len(data)
         if self._on_bytes is not None and (self._untold >= _REPORT_EVERY or not data):
