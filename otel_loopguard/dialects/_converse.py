@@ -11,7 +11,7 @@ import msgspec
 
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN
-from otel_loopguard.dialects._messages import model_input
+from otel_loopguard.dialects._inputs import model_input
 from otel_loopguard.dialects._values import content, parsed, text
 from otel_loopguard.spans import SpanEventRecord, SpanRecord
 from otel_loopguard.steps import ModelInput

@@ -11,16 +11,14 @@ import msgspec
 
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN
-from otel_loopguard.dialects._events import answer_in_events, input_in_events
-from otel_loopguard.dialects._indexed import indexed_messages
-from otel_loopguard.dialects._messages import model_answer, model_input
+from otel_loopguard.dialects._inputs import model_input
+from otel_loopguard.dialects._messages import model_answer
+from otel_loopguard.dialects._shown import messages_answered, messages_given
 from otel_loopguard.dialects._tools import Definition, offered_names, tool_answer
+from otel_loopguard.dialects._usage import summed_usage_of, usage_of
 from otel_loopguard.dialects._values import (
-    Names,
     content,
-    first_amount,
     first_content,
-    first_count,
     first_text,
     parsed,
     text,
@@ -51,21 +49,6 @@ _FINISH_REASONS = (
     semconv.GEN_AI_RESPONSE_FINISH_REASON,
     semconv.ANTHROPIC_STOP_REASON,
 )
-_INPUT_TOKENS = (semconv.GEN_AI_USAGE_INPUT_TOKENS, semconv.GEN_AI_USAGE_PROMPT_TOKENS)
-_OUTPUT_TOKENS = (semconv.GEN_AI_USAGE_OUTPUT_TOKENS, semconv.GEN_AI_USAGE_COMPLETION_TOKENS)
-_CACHE_READ_TOKENS = (semconv.GEN_AI_USAGE_CACHE_READ, semconv.GEN_AI_USAGE_CACHE_READ_OLD)
-_CACHE_WRITE_TOKENS = (
-    semconv.GEN_AI_USAGE_CACHE_WRITE,
-    semconv.GEN_AI_USAGE_CACHE_CREATION,
-    semconv.GEN_AI_USAGE_CACHE_WRITE_OLD,
-    semconv.GEN_AI_USAGE_CACHE_CREATION_OLD,
-)
-_REASONING_TOKENS = (
-    semconv.GEN_AI_USAGE_REASONING,
-    semconv.GEN_AI_USAGE_REASONING_TRACELOOP,
-    semconv.GEN_AI_USAGE_REASONING_PYDANTIC,
-)
-_COST = (semconv.PYDANTIC_COST,)
 _AGENT_NAME = (semconv.GEN_AI_AGENT_NAME, semconv.GEN_AI_WORKFLOW_NAME)
 _DEFINITIONS = msgspec.json.Decoder(list[Definition])
 
@@ -92,7 +75,7 @@ def model_step(record: SpanRecord) -> Step:
     """Return the model call that the span shows."""
     attributes, limit = record.attributes, record.value_length_limit
     reasons = (texts(attributes.get(name)) for name in _FINISH_REASONS)
-    answer = model_answer(_messages(record), next(filter(None, reasons), ()), limit)
+    answer = model_answer(messages_answered(record), next(filter(None, reasons), ()), limit)
     definitions = content(attributes.get(semconv.GEN_AI_TOOL_DEFINITIONS), limit)
     offered = parsed(definitions, _DEFINITIONS) if definitions is not UNKNOWN else None
     return Step(
@@ -101,18 +84,13 @@ def model_step(record: SpanRecord) -> Step:
         agent=text(attributes.get(semconv.GEN_AI_AGENT_NAME)),
         agent_id=text(attributes.get(semconv.GEN_AI_AGENT_CALL_ID)) or None,
         finish_reasons=answer.finish_reasons,
-        input_tokens=first_count(attributes, _INPUT_TOKENS),
-        output_tokens=first_count(attributes, _OUTPUT_TOKENS),
-        cache_read_tokens=first_count(attributes, _CACHE_READ_TOKENS),
-        cache_write_tokens=first_count(attributes, _CACHE_WRITE_TOKENS),
-        reasoning_tokens=first_count(attributes, _REASONING_TOKENS),
-        cost_usd=first_amount(attributes, _COST),
         tool_calls=answer.tool_calls,
         offered_tools=UNKNOWN if offered is None else offered_names(offered),
         output=answer.output,
         response_id=text(attributes.get(semconv.GEN_AI_RESPONSE_ID)),
         provider=first_text(attributes, _PROVIDER),
         model=first_text(attributes, _MODEL_THAT_ANSWERED),
+        **usage_of(attributes),
     )
 
 
@@ -129,16 +107,7 @@ def agent_step(record: SpanRecord) -> Step:
 
 def metered_agent_step(record: SpanRecord) -> Step:
     """Return the agent's invocation, with the sum of what was used below it."""
-    attributes = record.attributes
-    return msgspec.structs.replace(
-        agent_step(record),
-        input_tokens=first_count(attributes, _summed(_INPUT_TOKENS)),
-        output_tokens=first_count(attributes, _summed(_OUTPUT_TOKENS)),
-        cache_read_tokens=first_count(attributes, _summed(_CACHE_READ_TOKENS)),
-        cache_write_tokens=first_count(attributes, _summed(_CACHE_WRITE_TOKENS)),
-        reasoning_tokens=first_count(attributes, _summed(_REASONING_TOKENS)),
-        cost_usd=first_amount(attributes, _COST),
-    )
+    return msgspec.structs.replace(agent_step(record), **summed_usage_of(record.attributes))
 
 
 def _tool(record: SpanRecord) -> Step | None:
@@ -196,32 +165,8 @@ def name_in(record: SpanRecord) -> str:
 
 def input_of(record: SpanRecord) -> ModelInput | None:
     """Return what is new in a model call's input; `None` if the span does not show it."""
-    messages = _first_of(record, (semconv.GEN_AI_INPUT_MESSAGES, semconv.GEN_AI_PROMPT))
-    if messages is None:
-        messages = indexed_messages(record.attributes, semconv.GEN_AI_PROMPT)
-    if messages is None:
-        messages = input_in_events(record)
-    heard = model_input(messages, record.value_length_limit)
+    heard = model_input(messages_given(record), record.value_length_limit)
     previous = text(record.attributes.get(semconv.GEN_AI_PREVIOUS_RESPONSE))
     if not previous:
         return heard
     return msgspec.structs.replace(heard or ModelInput(), previous_response_id=previous)
-
-
-def _messages(record: SpanRecord) -> object:
-    """Return the messages that a model answered with; `None` if the span does not show them."""
-    messages = _first_of(record, (semconv.GEN_AI_OUTPUT_MESSAGES, semconv.GEN_AI_COMPLETION))
-    if messages is None:
-        messages = indexed_messages(record.attributes, semconv.GEN_AI_COMPLETION)
-    return answer_in_events(record) if messages is None else messages
-
-
-def _first_of(record: SpanRecord, names: Names) -> object:
-    found = (record.attributes.get(name) for name in names)
-    return next((value for value in found if value is not None), None)
-
-
-def _summed(names: Names) -> Names:
-    """Return names of one kind of tokens, and those that say outright that they are sums."""
-    old, new = "gen_ai.usage.", semconv.GEN_AI_AGGREGATED_USAGE
-    return (*names, *(name.replace(old, new) for name in names))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN
 from otel_loopguard.dialects import BUILT_IN, read_step
-from otel_loopguard.dialects._messages import model_input
+from otel_loopguard.dialects._inputs import model_input
 from otel_loopguard.spans import SpanEventRecord, SpanRecord
 from otel_loopguard.steps import ModelInput, Step, ToolCall
 
