@@ -69,17 +69,19 @@ def flattened_input(
     attributes: Attributes, prefix: str, layout: Layout, limit: int | None
 ) -> ModelInput | None:
     """Return what is new in the messages below `prefix`; `None` if there are none, or some lost."""
-    last = _last(attributes, prefix)
-    messages = [f"{prefix}.{number}{layout.message}" for number in range(last, -1, -1)]
-    roles = (text(attributes.get(f"{message}.role")) for message in messages)
-    new = list(takewhile(lambda role: role not in MODEL_ROLES, roles))
-    if not messages or "" in new:
+    last = _last(attributes, f"{prefix}.")
+    roles = (
+        (f"{prefix}.{number}", text(attributes.get(f"{prefix}.{number}{layout.message}.role")))
+        for number in range(last, -1, -1)
+    )
+    new = list(takewhile(lambda role: role[1] not in MODEL_ROLES, roles))
+    if last < 0 or any(not role for _, role in new):
         return None
     return new_in(
-        Said(answers=tuple(_results(attributes, message.removesuffix(layout.message), limit)))
+        Said(answers=tuple(_results(attributes, item, limit)))
         if role == "function"
-        else _message(attributes, message, role, limit)
-        for message, role in zip(messages, new, strict=False)
+        else _message(attributes, f"{item}{layout.message}", role, limit)
+        for item, role in new
     )
 
 
@@ -155,11 +157,11 @@ def _definition(attributes: Attributes, tool: str, limit: int | None) -> Definit
 
 
 def _last(attributes: Attributes, prefix: str) -> int:
-    """Return the highest number below `prefix`: the lowest may have been dropped."""
-    start = len(prefix) + 1
-    numbers = (
-        name[start:].partition(".")[0] for name in attributes if name.startswith(f"{prefix}.")
-    )
+    """Return the highest number behind `prefix`: the lowest may have been dropped."""
+    start = len(prefix)
+    numbers = {
+        name[start : name.find(".", start)] for name in attributes if name.startswith(prefix)
+    }
     return max(
         (int(digits) for digits in numbers if digits.isdecimal() and len(digits) <= _MAX_DIGITS),
         default=-1,

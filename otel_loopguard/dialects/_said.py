@@ -78,16 +78,14 @@ def requested(request: object, limit: int | None) -> ModelInput | None:
     messages = _messages(given)
     if messages is None:
         return None
-    return new_in((_said(message, limit) for message in reversed(messages)), previous)
+    new = (_said(message, limit) for message in reversed(messages) if is_mapping(message))
+    return new_in(new, previous)
 
 
-def _messages(given: object) -> Sequence[Mapping[str, object]] | None:
+def _messages(given: object) -> Sequence[object] | None:
     # LangChain asks for many prompts at a time, of which there is one.
     inner = given[0] if is_array(given) and len(given) == 1 and is_array(given[0]) else given
-    if not is_array(inner):
-        return None
-    messages = [message for message in inner if is_mapping(message)]
-    return messages if len(messages) == len(inner) else None
+    return inner if is_array(inner) and (not inner or is_mapping(inner[-1])) else None
 
 
 def _said(message: Mapping[str, object], limit: int | None) -> Said:

@@ -81,7 +81,10 @@ _CREW_USAGE = re.compile(r"\bprompt_tokens=(\d+) .*\bcompletion_tokens=(\d+)")
 
 def read(record: SpanRecord) -> Step | None:
     """Return the step that the span is; `None` if OpenLLMetry did not write it, or it is none."""
-    match text(record.attributes.get(semconv.TRACELOOP_SPAN_KIND)) or _kind_in_name(record):
+    kind = record.attributes.get(semconv.TRACELOOP_SPAN_KIND)
+    if kind is None and semconv.LLM_REQUEST_TYPE in record.attributes:
+        return _llm(record) if _is_flat(record.attributes) else None
+    match _kind_in_name(record) if kind is None else text(kind):
         case "tool":
             return _tool(record)
         case "agent" | "workflow":
@@ -89,7 +92,7 @@ def read(record: SpanRecord) -> Step | None:
         case "task":
             return _task(record)
         case _:
-            return _llm(record) if _is_flat(record.attributes) else None
+            return None
 
 
 def read_input(record: SpanRecord) -> ModelInput | None:
@@ -102,8 +105,9 @@ def read_input(record: SpanRecord) -> ModelInput | None:
 
 
 def _kind_in_name(record: SpanRecord) -> str:
-    named = record.name.endswith(_KINDS_IN_NAMES) and record.scope.startswith(_PACKAGES)
-    return record.name.rpartition(".")[2] if named else ""
+    if not record.name.endswith(_KINDS_IN_NAMES) or not record.scope.startswith(_PACKAGES):
+        return ""
+    return record.name.rpartition(".")[2]
 
 
 def _is_flat(attributes: Attributes) -> bool:
