@@ -38,9 +38,8 @@ class SpanlessCalls:
         self, steps: Iterable[Step], given: ModelInput | None, at_s: float | None
     ) -> None:
         """Record calls with what the model was told of them, as far as that is known."""
-        answers = {} if given is None else {each.call_id: each.result for each in given.answers}
-        for step in steps:
-            result = answers.get(step.call_id or "", UNKNOWN)
+        waiting = tuple(steps)
+        for step, result in zip(waiting, _results(waiting, given), strict=True):
             answered = msgspec.structs.replace(step, result=result, ended_s=at_s)
             self.answered += (answered,)
             self._take(self._run.guard.record(answered))
@@ -60,3 +59,15 @@ class SpanlessCalls:
         self._violations += decision.violations
         self._refusal = self._refusal or decision.refusal
         self.tripped = self._run.trips_by(decision) or self.tripped
+
+
+def _results(steps: tuple[Step, ...], given: ModelInput | None) -> list[object]:
+    """Return what each call has come to: by its id, else by its place.
+
+    OpenLLMetry's spans of the Responses API name calls by other ids than their answers do.
+    """
+    answers = () if given is None else given.answers
+    by_id = {answer.call_id: answer.result for answer in answers}
+    if len(answers) == len(steps) and not any(step.call_id in by_id for step in steps):
+        return [answer.result for answer in answers]
+    return [by_id.get(step.call_id or "", UNKNOWN) for step in steps]

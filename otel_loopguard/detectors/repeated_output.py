@@ -24,9 +24,9 @@ class RepeatedOutput:
         Turns of one agent in a row with equal output: text and the calls that were asked for. Empty
         output equals empty output. A tool call of any agent that brought something new or that
         nobody can judge ends the row, and so does a word of a person, or another agent's output
-        that is new. Turns with unknown output and failed ones neither add nor break, nor do tool
-        calls that are known from the messages alone and were not answered: they are part of what
-        the model said.
+        that is new. Turns with unknown output and failed ones neither add nor break. A tool call
+        that is known from the messages alone is part of what the model said: with a new answer the
+        row begins with the turn that asked for it, without an answer it goes on.
     Why it matters
         A model that announces a step and never takes it calls no tool, so no rule about calls sees
         it. Text alone says little: on 21,365 recorded runs equal text three times in a row came up
@@ -78,10 +78,10 @@ class RepeatedOutput:
     def commit(self, facts: Facts, /) -> None:
         """Add the output to its row; what brings something ends the rows that it proves wrong."""
         if facts.kind == "tool":
-            if facts.outcome is None:
-                self._rows = {} if facts.numbered else self._rows
-            elif facts.novel:
+            if facts.numbered and (facts.novel or facts.outcome is None):
                 self._rows.clear()
+            elif facts.novel and facts.outcome is not None:
+                self._rows = {agent: _Row(row.output, 1) for agent, row in self._rows.items()}
             return
         if facts.turn is None or facts.turn.output is None:
             return

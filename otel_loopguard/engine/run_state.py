@@ -213,9 +213,7 @@ class RunState:
         silent_s = 0.0 if is_ordinary else self._silent_s(now_s)
         self.open.remove(opened)
         opened.span = opened.span or step.span
-        if not opened.name and step.name:
-            opened.name = step.name
-            totals.name(opened)
+        self._name(opened, step)
         elapsed_s = now_s - totals.started_s + self._earlier_s
         opened.spoken = step.spoken is not False if opened.unsure else opened.spoken
         self._sight.records_come = True
@@ -246,6 +244,12 @@ class RunState:
             self._rules.keep(owner)
         totals.end(opened, step, facts, now_s, ends=ends)
         return self._told_at_end(found, opened, ends=ends) if found else NOTHING
+
+    def _name(self, opened: OpenStep, step: Step) -> None:
+        """Learn the name of a step that started without one."""
+        if not opened.name and step.name:
+            opened.name = step.name
+            self.totals.name(opened)
 
     def _placed(self, facts: Facts, opened: OpenStep) -> Facts:
         """Add where a step stands: failures side by side are no repetition, say what had started.
