@@ -41,8 +41,7 @@ _GIVEN = msgspec.json.Decoder(_Given)
 
 def model_input(messages: object, limit: int | None) -> ModelInput | None:
     """Return what stands after the model's last answer; `None` if `messages` cannot be read."""
-    shown = content(messages, limit)
-    new = None if shown is UNKNOWN else _after_last_answer(shown)
+    new = _after_last_answer(content(messages, limit))
     if new is None:
         return None
     return ModelInput(
@@ -53,7 +52,7 @@ def model_input(messages: object, limit: int | None) -> ModelInput | None:
 
 def _after_last_answer(conversation: object) -> list[_Given] | None:
     """Return the last messages, those before them unread: a conversation may be very long."""
-    decoded = parsed(conversation, _CONVERSATION) if isinstance(conversation, str) else None
+    decoded = parsed(conversation, _CONVERSATION)
     messages = conversation if decoded is None else decoded
     if not is_array(messages):
         return None

@@ -411,6 +411,8 @@ def test_what_is_new_in_the_input(
         genai_llm({GIVEN: "[" + " " * 9 + "]"}, limit=11),
         genai_llm({GIVEN: ({"role": "user", "content": "12345"},)}, limit=5),
         genai_llm({GIVEN: "{}"}),
+        genai_llm({GIVEN: {"role": "user"}}),
+        genai_llm({GIVEN: 3}),
         genai_tool({GIVEN: "[]"}),
         span("invoke_agent a", {GIVEN: "[]"}),
         span("other", {GIVEN: "[]"}),
