@@ -24,7 +24,7 @@ The last two are smolagents': what a tool answered has no call's id, and where a
 stands for the model's message as well.
 """
 PERSON_ROLES = frozenset({"user", "human"})
-_NOBODY = frozenset({"", "system", "developer", "item_reference"})
+_NOBODY = frozenset({"", "system", "item_reference"})
 _ANSWER_PARTS = frozenset({"tool_result", "tool-result"})
 _TEXT_PARTS = frozenset({"text", "input_text"})
 

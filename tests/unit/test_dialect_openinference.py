@@ -540,6 +540,22 @@ PARTS = "llm.input_messages.0.message.contents.0.message_content"
             ),
             ModelInput(answers=(FOUND,)),
         ),
+        (
+            request(
+                messages=[
+                    {"role": "user", "content": "hello"},
+                    {"role": "model", "content": "Let me look."},
+                    {"role": "tool", "tool_call_id": "c1", "content": ["found"]},
+                    {"role": "tool", "tool_call_id": "c2", "content": list[object]()},
+                ]
+            ),
+            ModelInput(
+                answers=(
+                    ToolAnswer(call_id="c1", result=["found"]),
+                    ToolAnswer(call_id="c2", result=list[object]()),
+                )
+            ),
+        ),
         (request(contents=[]), None),
         (request(messages=["hello"]), None),
         (openinference("LLM", {"input.value": "hello"}), None),

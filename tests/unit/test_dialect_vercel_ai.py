@@ -120,6 +120,11 @@ def calls(**more: object) -> str:
             "tool_calls",
             (ToolCall(name="search", call_id="c1"),),
         ),
+        (
+            {"ai.response.toolCalls": '[{"toolName": "search"}]'},
+            "tool_calls",
+            (ToolCall(name="search"),),
+        ),
         ({"ai.response.toolCalls": "[{"}, "tool_calls", UNKNOWN),
         ({"ai.response.toolCalls": "__REDACTED__"}, "tool_calls", UNKNOWN),
         ({"ai.response.text": "done"}, "tool_calls", ()),
