@@ -15,6 +15,9 @@ _NAMES = (
     semconv.GEN_AI_CONVERSATION_ID,
     semconv.TRACELOOP_SESSION_ID,
     semconv.TRACELOOP_THREAD_ID,
+    semconv.LANGSMITH_SESSION_ID,
+    semconv.LANGSMITH_THREAD_ID,
+    semconv.AI_SESSION_ID,
 )
 
 

@@ -66,7 +66,8 @@ def _around(node: Node, step: Step) -> Node | None:
     if above is None or above.kind != step.kind:
         return None
     if step.kind == "tool":
-        return above if same_tool(above.step_name, step.name) else None
+        is_nameless = not step.name and step.call_id is not None
+        return above if is_nameless or same_tool(above.step_name, step.name) else None
     # A second request below one call comes after the first has come back: a retry, another model.
     return None if _has_come_back(above) else above
 

@@ -121,6 +121,8 @@ TRACELOOP_FUNCTIONS = "llm.request.functions"  # prefix of the tools a model may
 # LangSmith's export to OpenTelemetry, which has GenAI names as well.
 LANGSMITH_SPAN_KIND = "langsmith.span.kind"  # llm, tool, chain, ...
 LANGSMITH_AGENT_NAME = "langsmith.metadata.lc_agent_name"  # the agent that acts, LangChain
+LANGSMITH_SESSION_ID = "langsmith.metadata.session_id"  # what the runs of one conversation share
+LANGSMITH_THREAD_ID = "langsmith.metadata.thread_id"  # the same, LangGraph
 LANGSMITH_USAGE = "langsmith.metadata.usage_metadata"  # JSON: tokens with their details
 LANGSMITH_INPUT = "gen_ai.prompt"  # JSON: a tool's arguments, a model's whole request
 LANGSMITH_OUTPUT = "gen_ai.completion"  # JSON: a tool's result, a model's whole answer
@@ -128,6 +130,7 @@ LANGSMITH_OUTPUT = "gen_ai.completion"  # JSON: a tool's result, a model's whole
 # Vercel AI SDK, versions 4 to 6, and 7 with its legacy telemetry.
 AI_OPERATION_ID = "ai.operationId"  # ai.generateText, ai.generateText.doGenerate, ai.toolCall, ...
 AI_FUNCTION_ID = "ai.telemetry.functionId"  # what the application calls the function
+AI_SESSION_ID = "ai.telemetry.metadata.sessionId"  # the conversation, as applications call it
 AI_MODEL_ID = "ai.model.id"  # the model that was asked for
 AI_MODEL_PROVIDER = "ai.model.provider"  # who serves the model, and by which API
 AI_PROMPT_MESSAGES = "ai.prompt.messages"  # JSON: a model's input

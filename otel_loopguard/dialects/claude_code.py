@@ -10,8 +10,8 @@ them:
   and the hooks see it, where `gen_ai.tool.name` leaves it out. Arguments from `tool_input`, else
   `full_command` of the tool Bash; the result from the span event `tool.output` (`output` or
   `content`). All are opt-in; without them arguments are in log records only.
-- `claude_code.tool.execution` and `.blocked_on_user` below it are parts of the call, and no steps.
-  That the tool failed is known from the status of the first only.
+- `claude_code.tool.execution` below it is the same call, without a name: that the tool failed is
+  known from its status only. `.blocked_on_user` is no step.
 - `claude_code.interaction`: an agent; `claude_code.hook` is no step.
 """
 
@@ -27,6 +27,7 @@ from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
 
 _SCOPE = "com.anthropic.claude_code.tracing"
+_EXECUTION = "claude_code.tool.execution"
 _ARGUMENTS = (semconv.CLAUDE_TOOL_INPUT,)
 _COMMAND = (semconv.CLAUDE_COMMAND,)
 _OUTPUT = ("output", "content")
@@ -38,6 +39,9 @@ def read(record: SpanRecord) -> Step | None:
     """Return the step that the span is; `None` if Claude Code did not write it, or it is none."""
     if record.scope != _SCOPE:
         return None
+    if record.name == _EXECUTION:
+        call_id = text(record.attributes.get(semconv.GEN_AI_TOOL_CALL_ID))
+        return Step(kind="tool", call_id=call_id) if call_id else None
     step = step_of(record)
     return _tool(record, step) if step is not None and step.kind == "tool" else step
 

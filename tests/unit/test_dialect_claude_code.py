@@ -42,9 +42,15 @@ def test_kind_and_name(record: SpanRecord, kind: str, name: str):
     assert (step.kind, step.name) == (kind, name)
 
 
-@pytest.mark.parametrize("name", ["tool.blocked_on_user", "tool.execution", "hook"])
+@pytest.mark.parametrize("name", ["tool.blocked_on_user", "hook"])
 def test_nobodys_step(name: str):
     assert read_step(claude(name, {CALL_ID: "c1", "span.type": name})) is None
+
+
+def test_the_execution_of_a_tool_is_the_call_without_its_name():
+    step = read(claude("tool.execution", {CALL_ID: "c1", "span.type": "tool.execution"}))
+    assert (step.kind, step.name, step.call_id) == ("tool", "", "c1")
+    assert read_step(claude("tool.execution")) is None
 
 
 def test_another_s_tool_keeps_its_name():
