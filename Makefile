@@ -12,7 +12,7 @@ benchmarks := $(sort $(wildcard benchmarks/bench_*.py))
 
 .PHONY: demo test test-core test-frameworks $(frameworks:%=test-framework-%) test-system \
 	test-oldest test-all-pythons test-core-install pythons coverage lint types docs bench \
-	mutants rule-pages bench-peers $(benchmarks) build requirements clean
+	mutants recordings-page rule-pages bench-peers $(benchmarks) build requirements clean
 
 test: test-core test-frameworks
 
@@ -67,6 +67,9 @@ types:
 
 docs:
 	$(in) dev sphinx-build --nitpicky --fail-on-warning --quiet docs docs/_build
+
+recordings-page:
+	$(in) dev python -m scripts.recordings_page
 
 rule-pages:
 	$(in) dev python -m scripts.rule_pages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,7 +20,9 @@ from otel_loopguard.abort.ladder import BUILT_IN, BuiltIn, Ladder
 from otel_loopguard.abort.model_gate import guard_requests, leave_requests
 from otel_loopguard.admission import Admission
 from otel_loopguard.decisions import RunReport
+from otel_loopguard.dialects import Dialect
 from otel_loopguard.environment import resolve_mode
+from otel_loopguard.installed_dialects import all_dialects
 from otel_loopguard.live_spans import record_of
 from otel_loopguard.policy import Mode, Policy, PolicyError
 from otel_loopguard.runs import Run, Verdict
@@ -72,6 +74,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         logger_provider: where log events go; the global one if `None`.
         log_events: whether violations are written as log events too.
         hook_timeout_s: seconds that one call of a hook may take.
+        dialects: how spans are read; those installed and built in if `None`.
 
     Raises:
         PolicyError: for a mode or a built-in stop that does not exist.
@@ -89,6 +92,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         logger_provider: LoggerProvider | None = None,
         log_events: bool = True,
         hook_timeout_s: float = 2.0,
+        dialects: Sequence[Dialect] | None = None,
     ) -> None:
         self.policy = Policy.checked(policy)
         hooks = checked_hooks(abort_hooks, hook_timeout_s)
@@ -100,6 +104,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._tracker = RunTracker(
             self.policy,
             live=True,
+            dialects=all_dialects() if dialects is None else tuple(dialects),
             prevented_kinds=frozenset(("llm",)) if gated else frozenset(),
             on_closed=self._closed,
         )

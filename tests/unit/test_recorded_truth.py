@@ -5,27 +5,14 @@ from __future__ import annotations
 import pytest
 
 from otel_loopguard.canonical import UNKNOWN
+from scripts.recordings_page import PAGE, figures, page
 from tests._played import Found, Played, live, replayed
 from tests._recordings import Recording, recordings, true_folders
-from tests._truth import EXCEPTIONS, Departure, What, reason_of
+from tests._truth import EXCEPTIONS, Departure, reason_of
 
 TRUE = [recording for recording in recordings() if recording.folder in true_folders()]
 HAPPENED = [recording for recording in TRUE if recording.written_events()]
 HEALTHY = ("finish3", "varying", "truncated", "empty", "poll")
-
-
-def figures(recording: Recording) -> dict[What, tuple[object, object]]:
-    """Return each figure of a recording: ours, and the true one."""
-    played, truth = replayed(recording), recording.truth
-    assert truth is not None
-    found: dict[What, tuple[object, object]] = {
-        "model requests": (played.counts.model_requests, truth.model_requests),
-        "tool executions": (played.counts.tool_executions, truth.tool_executions),
-        "runs": (len(played.reports), 1),
-    }
-    if recording.tokens is not None:
-        found["tokens"] = (played.tokens, recording.tokens)
-    return found
 
 
 @pytest.mark.parametrize("recording", TRUE, ids=str)
@@ -40,13 +27,19 @@ def test_what_is_counted_is_the_truth(recording: Recording) -> None:
     }
 
 
-@pytest.mark.parametrize("departure", EXCEPTIONS, ids=lambda each: f"{each.folder}-{each.script}-{each.what[0]}")
+@pytest.mark.parametrize(
+    "departure", EXCEPTIONS, ids=lambda each: f"{each.folder}-{each.script}-{each.what[0]}"
+)
 def test_every_exception_is_one(departure: Departure) -> None:
     about = [recording for recording in TRUE if departure.is_about(recording)]
     for what in departure.what:
         if not what.startswith("live"):
             compared = [figures(each)[what] for each in about if what in figures(each)]
             assert any(ours != true for ours, true in compared), what
+
+
+def test_the_page_is_what_the_code_counts() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `make recordings-page`"
 
 
 def must_trip(recording: Recording, played: Played) -> bool:
