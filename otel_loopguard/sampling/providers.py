@@ -27,7 +27,7 @@ _NO_TRACERS = (
 _logger = logging.getLogger(__name__)
 
 
-def record_dropped(provider: object, *, spans: Recorded = "gen_ai") -> bool:
+def record_dropped(provider: object, *, spans: Recorded = "runs") -> bool:
     """Let the guard see the spans that a provider's sampler drops; say whether that is done.
 
     The sampler of the provider and those of the tracers that it has made are wrapped in

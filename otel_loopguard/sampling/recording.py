@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from opentelemetry.util.types import Attributes
 
 Recorded: TypeAlias = Literal["gen_ai", "runs", "all"]
-"""Which of the dropped spans are recorded: GenAI's, these and all below them, or every one."""
+"""Which of the dropped spans are recorded: GenAI's alone, all below them too, or every one."""
 
 _logger = logging.getLogger(__name__)
 
@@ -32,17 +32,17 @@ class RecordDropped(Sampler):
 
     Args:
         root: the sampler that decides.
-        spans: which of the dropped spans are recorded. `gen_ai`: those of GenAI, by the name and
-            the attributes that they are created with. `runs`: all below such a span too, so that
-            the guard sees what hangs where. `all`: every one, for instrumentations that do not
-            show what a span is until it ends.
+        spans: which of the dropped spans are recorded. `runs`: those of GenAI, by the name and the
+            attributes that they are created with, and all below them, so that the guard sees what
+            hangs where. `gen_ai`: the first alone. `all`: every one, for instrumentations that do
+            not show what a span is until it ends.
 
     Raises:
         ValueError: if there is no such choice of spans.
 
     """
 
-    def __init__(self, root: Sampler, *, spans: Recorded = "gen_ai") -> None:
+    def __init__(self, root: Sampler, *, spans: Recorded = "runs") -> None:
         if spans not in get_args(Recorded):
             raise ValueError(f"spans: expected 'gen_ai', 'runs' or 'all', got {spans!r}")
         self._root = root
