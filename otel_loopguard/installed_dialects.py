@@ -31,7 +31,7 @@ def loaded(found: Iterable[EntryPoint]) -> list[Dialect]:
         try:
             loaded_object: object = entry_point.load()
         except Exception as error:  # noqa: BLE001 -- a foreign package may do anything
-            _logger.error("dialect %r (%s): %r", entry_point.name, entry_point.value, error)
+            _logger.error("dialect %r (%s): %r", entry_point.name, entry_point.value, error)  # noqa: TRY400 -- the traceback is of foreign code
             continue
         if isinstance(loaded_object, Dialect):
             dialects.append(loaded_object)

@@ -185,7 +185,9 @@ class RunFinder:
         self._runs.remove(run)
         run.final, run.ended = run.report(), True
         self._conversations.keep(run.conversation, run.guard.carried())
-        run.guard.reset()  # spans of the run are remembered for a while, its counters need not be
+        # Spans of the run are remembered for a while, what was known of it need not be.
+        run.guard.reset()
+        run.forget()
         return run.final
 
     def open_runs(self) -> tuple[Run, ...]:

@@ -260,6 +260,13 @@ class Run:
             if len(self.responses) > RESPONSES:
                 del self.responses[next(iter(self.responses))]
 
+    def forget(self) -> None:
+        """Let go of the spans that the run has known: it has ended."""
+        self.open_calls.clear()
+        self.open_tools.clear()
+        self.responses.clear()
+        self.requested = RequestedCalls()
+
     def report(self) -> RunReport:
         """Return what has become of the run so far; `aborted` if a stop reached it unfinished."""
         report, unseen = (

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from google.protobuf.json_format import ParseDict
@@ -16,19 +14,19 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-TRACES = Path(__file__).parent / "testdata" / "traces"
+from tests._recordings import Recording
+
 _IDS = ("traceId", "spanId", "parentSpanId")
 
 
-def json_lines(name: str) -> list[bytes]:
-    """Return the trace requests of a recording below `testdata/traces`, as OTLP/JSON."""
-    lines = gzip.decompress((TRACES / name).read_bytes()).splitlines()
-    return [line for line in lines if b"resourceSpans" in line]
+def json_lines(recording: Recording) -> list[bytes]:
+    """Return the trace requests of a recording, as OTLP/JSON."""
+    return [line.rstrip() for line in recording.lines()]
 
 
-def messages(name: str) -> list[bytes]:
+def messages(recording: Recording) -> list[bytes]:
     """Return the same as protobuf."""
-    return [request_of(line).SerializeToString() for line in json_lines(name)]
+    return [request_of(line).SerializeToString() for line in json_lines(recording)]
 
 
 def request_of(line: bytes) -> ExportTraceServiceRequest:

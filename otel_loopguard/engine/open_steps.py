@@ -51,7 +51,8 @@ class OpenStep(msgspec.Struct, eq=False, gc=False):
     spanless: bool = False
     """The span is that of the turn which asked for it."""
     metered: int = 0
-    """How many steps had reported what they used when it started."""
+    """How many steps had reported what they used when it started; 0 where nobody says which
+    invocation it is, and so what is inside it."""
 
     @property
     def own_span(self) -> SpanKey | None:

@@ -94,7 +94,7 @@ class Outcomes:
         """Return what is known of a step that is no tool call, now that it has come back.
 
         What an agent reports as used is the sum of what is below it: it counts where nothing has
-        reported any since it began.
+        reported any since it began, or before where it is not known what is inside it.
         """
         cost_usd = self._pricing.cost_of(step)
         tokens = input_tokens_of(step, self._usage) or 0, count_of(step.output_tokens)

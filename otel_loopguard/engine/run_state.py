@@ -132,7 +132,7 @@ class RunState:
             call is None,
             unsure=step.spoken is UNKNOWN and not self.spoken,
             spanless=step.spanless,
-            metered=self._outcomes.metered if phase == "pre" else 0,
+            metered=0 if step.agent_id is None else self._outcomes.metered,
         )
         found: list[Heard] = []
         asked = rules.early_blind if call is None else rules.early

@@ -37,7 +37,7 @@ class Savings:
 
     def started(self, key: Hashable, step: Step) -> None:
         """Take in a step that starts, after its own verdict; `key` finds it again at its end."""
-        if step.kind == "agent":
+        if step.kind == "agent" and step.agent_id is not None:
             self._metered_at[key] = self._metered
         if self.tripped:
             self._spared.add(key)

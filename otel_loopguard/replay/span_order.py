@@ -72,23 +72,23 @@ def _starting_after_siblings(spans: dict[_Key, SpanRecord]) -> dict[_Key, SpanRe
     they end. No span begins after what is below it.
     """
     found: dict[_Key, SpanRecord] = {}
-    ended: dict[int | None, int] = {}
-    first_below: dict[int | None, int] = {}
+    ended: dict[_Key, int] = {}
+    first_below: dict[_Key, int] = {}
     for key, span in spans.items():
-        before, end = ended.get(span.parent_id, 0), _end(span)
+        above = span.trace_id, span.parent_id or 0
+        before, end = ended.get(above, 0) if span.parent_id else 0, _end(span)
         late = 0
-        if end is not None and span.started_ns % GRAIN_NS == 0:
+        if end is not None and span.started_ns and span.started_ns % GRAIN_NS == 0:
             late = before - span.started_ns
-            late = min(late, first_below.get(span.span_id, before) - span.started_ns)
+            late = min(late, first_below.get(key, before) - span.started_ns)
         moved = span
         if end is not None and 0 < late <= GRAIN_NS:
             moved = msgspec.structs.replace(
                 span, started_ns=span.started_ns + late, ended_ns=end + late
             )
         found[key] = moved
-        first = first_below.get(span.parent_id, moved.started_ns)
-        first_below[span.parent_id] = min(first, moved.started_ns)
-        ended[span.parent_id] = max(before, _end(moved) or 0)
+        first_below[above] = min(first_below.get(above, moved.started_ns), moved.started_ns)
+        ended[above] = max(before, _end(moved) or 0)
     return found
 
 

@@ -21,10 +21,11 @@ from tests._recorded_protobuf import (
     with_four_bytes,
     with_varints,
 )
+from tests._recordings import Recording
 
 ROOT = Path(__file__).parents[2]
-NAME = "openai-agents-genai/endless.otlp.jsonl.gz"
-HEALTHY = "langchain-genai/finish3.otlp.jsonl.gz"
+ENDLESS = Recording("openai-agents-genai", "endless")
+HEALTHY = Recording("langchain-genai", "finish3")
 FRAMINGS: dict[str, Callable[[Iterable[bytes]], bytes]] = {
     "four bytes": with_four_bytes,
     "varint": with_varints,
@@ -54,7 +55,7 @@ def runs_of(result: subprocess.CompletedProcess[bytes]) -> list[dict[str, Any]]:
 def expected(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """Return what the JSON recording of the same spans gives, from a file of the same name."""
     folder = tmp_path_factory.mktemp("json")
-    (folder / "recording").write_bytes(b"\n".join(json_lines(NAME)))
+    (folder / "recording").write_bytes(b"\n".join(json_lines(ENDLESS)))
     result = command("replay", "--json", "--strict", "recording", cwd=folder)
     assert runs_of(result)[0]["tripped"]
     return result.stdout
@@ -65,20 +66,20 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def test_the_output_is_that_of_the_json_recording(
     tmp_path: Path, expected: bytes, framing: str, pack: Callable[[bytes], bytes]
 ):
-    (tmp_path / "recording").write_bytes(pack(FRAMINGS[framing](messages(NAME))))
+    (tmp_path / "recording").write_bytes(pack(FRAMINGS[framing](messages(ENDLESS))))
     result = command("replay", "--json", "--strict", "recording", cwd=tmp_path)
     assert (result.stdout, result.stderr, result.returncode) == (expected, b"", 0)
 
 
 @pytest.mark.parametrize("framing", FRAMINGS)
 def test_standard_input_is_read_as_well(tmp_path: Path, expected: bytes, framing: str):
-    stdin = FRAMINGS[framing](messages(NAME))
+    stdin = FRAMINGS[framing](messages(ENDLESS))
     result = command("replay", "--json", "--strict", "-", cwd=tmp_path, stdin=stdin)
     assert result.stdout == expected.replace(b'"recording"', b'"-"')
 
 
 def test_metrics_and_logs_between_are_passed_over(tmp_path: Path, expected: bytes):
-    mixed = [metrics(), *messages(NAME), logs(), b"", metrics()]
+    mixed = [metrics(), *messages(ENDLESS), logs(), b"", metrics()]
     (tmp_path / "recording").write_bytes(with_four_bytes(mixed))
     result = command("replay", "--json", "--strict", "recording", cwd=tmp_path)
     assert (result.stdout, result.stderr, result.returncode) == (expected, b"", 0)
@@ -87,7 +88,7 @@ def test_metrics_and_logs_between_are_passed_over(tmp_path: Path, expected: byte
 @pytest.mark.parametrize("place", [0, 1, -1])
 @pytest.mark.parametrize("framing", ["four bytes", "varint"])
 def test_a_bad_message_is_named_and_the_rest_is_read(tmp_path: Path, framing: str, place: int):
-    found = messages(NAME)
+    found = messages(ENDLESS)
     found[place] = b"\x0a\x7f" + found[place]
     (tmp_path / "recording").write_bytes(FRAMINGS[framing](found))
     number = len(found) if place < 0 else place + 1
@@ -102,7 +103,7 @@ def test_a_bad_message_is_named_and_the_rest_is_read(tmp_path: Path, framing: st
 
 @pytest.mark.parametrize("framing", ["four bytes", "varint"])
 def test_a_last_message_that_is_cut_is_named(tmp_path: Path, framing: str):
-    found = messages(NAME)
+    found = messages(ENDLESS)
     size = len(found[-1])
     whole = FRAMINGS[framing](found)
     for cut, got in ((1, size - 1), (size, 0)):
@@ -114,14 +115,14 @@ def test_a_last_message_that_is_cut_is_named(tmp_path: Path, framing: str):
 
 
 def test_many_bad_messages_are_counted(tmp_path: Path):
-    broken = [b"\x0a\x7f" + message for message in messages(NAME)[:12]]
+    broken = [b"\x0a\x7f" + message for message in messages(ENDLESS)[:12]]
     (tmp_path / "recording").write_bytes(with_four_bytes([metrics(), *broken]))
     result = command("replay", "recording", cwd=tmp_path)
     assert result.stderr.decode().endswith("recording: 2 more messages could not be read\n")
     assert result.stdout.decode() == (
         "No runs found: 12 of 13 messages of recording could not be read.\n"
     )
-    (tmp_path / "recording").write_bytes(messages(NAME)[0][:-1])
+    (tmp_path / "recording").write_bytes(messages(ENDLESS)[0][:-1])
     for name in ("replay", "backtest"):
         result = command(name, "recording", cwd=tmp_path)
         last = result.stderr.decode().splitlines()[-1]
@@ -154,7 +155,7 @@ def test_backtest_finds_reads_and_judges_them_in_folders_with_labels(tmp_path: P
     reports: list[dict[str, Any]] = []
     for folder in folders:
         folder.mkdir()
-        for name, file in ((NAME, "a"), (HEALTHY, "b")):
+        for name, file in ((ENDLESS, "a"), (HEALTHY, "b")):
             written = (
                 b"\n".join(json_lines(name))
                 if folder.name == "json"
@@ -177,8 +178,8 @@ def test_backtest_finds_reads_and_judges_them_in_folders_with_labels(tmp_path: P
 
 
 def test_backtest_reads_standard_input(tmp_path: Path):
-    stdin = gzip.compress(with_varints(messages(NAME)))
+    stdin = gzip.compress(with_varints(messages(ENDLESS)))
     result = command("backtest", "--json", "--jobs", "2", "-", cwd=tmp_path, stdin=stdin)
     report = json.loads(result.stdout)
-    assert (report["lines"], report["bad_lines"]) == (len(messages(NAME)), 0)
+    assert (report["lines"], report["bad_lines"]) == (len(messages(ENDLESS)), 0)
     assert report["policies"][0]["total"]["tripped"] == 1

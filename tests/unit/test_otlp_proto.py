@@ -19,7 +19,6 @@ from otel_loopguard.replay import ReplayError, read_spans
 from otel_loopguard.replay.otlp_proto import read_message
 from otel_loopguard.spans import SpanEventRecord, SpanRecord
 from tests._recorded_protobuf import (
-    TRACES,
     json_lines,
     logs,
     messages,
@@ -27,9 +26,10 @@ from tests._recorded_protobuf import (
     part,
     varint,
 )
+from tests._recordings import Recording, recordings
 
 TRACE_ID, SPAN_ID = bytes(range(1, 17)), bytes(range(1, 9))
-RECORDED = sorted(str(path.relative_to(TRACES)) for path in TRACES.glob("*/*.otlp.jsonl.gz"))
+RECORDED = [each for each in recordings() if each.script == "finish3"]
 IDS = part(1, TRACE_ID) + part(2, SPAN_ID) + varint(7 << 3 | 1) + bytes([5, *[0] * 7])
 
 
@@ -47,9 +47,9 @@ def value_of(value: bytes) -> object:
     return span_of(part(9, part(1, b"k") + part(2, value))).attributes["k"]
 
 
-@pytest.mark.parametrize("name", RECORDED)
-def test_recorded_spans_are_those_of_the_json_recording(name: str):
-    pairs = list(zip(json_lines(name), messages(name), strict=True))
+@pytest.mark.parametrize("recording", RECORDED, ids=str)
+def test_recorded_spans_are_those_of_the_json_recording(recording: Recording):
+    pairs = list(zip(json_lines(recording), messages(recording), strict=True))
     assert pairs
     for line, message in pairs:
         assert read_message(message) == read_spans(line) != []

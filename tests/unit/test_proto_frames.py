@@ -28,8 +28,9 @@ from tests._recorded_protobuf import (
     with_four_bytes,
     with_varints,
 )
+from tests._recordings import Recording
 
-NAME = "openai-agents-genai/finish3.otlp.jsonl.gz"
+FINISHED = Recording("openai-agents-genai", "finish3")
 WRITE: dict[Framing, Callable[[Iterable[bytes]], bytes]] = {
     "four bytes": with_four_bytes,
     "varint": with_varints,
@@ -40,10 +41,10 @@ BAD = b"\xff" * 40
 
 @pytest.mark.parametrize("framing", WRITE)
 @pytest.mark.parametrize(
-    "first", [messages(NAME)[0], metrics(), logs()], ids=["spans", "metrics", "logs"]
+    "first", [messages(FINISHED)[0], metrics(), logs()], ids=["spans", "metrics", "logs"]
 )
 def test_the_framing_is_found(framing: Framing, first: bytes):
-    written = WRITE[framing]([first, *messages(NAME)])
+    written = WRITE[framing]([first, *messages(FINISHED)])
     assert framing_in(written) == framing
     assert framing_in(written[:64]) == framing, "a pipe may not give more at first"
 
@@ -53,7 +54,7 @@ def test_the_framing_is_found(framing: Framing, first: bytes):
 def test_the_framing_is_found_behind_empty_and_broken_messages(
     framing: Framing, before: list[bytes]
 ):
-    assert framing_in(WRITE[framing]([*before, *messages(NAME)])) == framing
+    assert framing_in(WRITE[framing]([*before, *messages(FINISHED)])) == framing
 
 
 @pytest.mark.parametrize("size", range(20, 200))
@@ -135,7 +136,7 @@ def test_any_bytes_are_messages_or_an_error(data: bytes):
 
 @pytest.mark.parametrize("framing", WRITE)
 def test_nothing_that_is_cut_goes_unnoticed(tmp_path: Path, framing: Framing):
-    found = messages(NAME)[:2]
+    found = messages(FINISHED)[:2]
     whole = WRITE[framing](found)
     ends = {0, *(len(WRITE[framing](found[:count])) for count in (1, 2))}
     for length in range(len(whole) + 1):
@@ -155,18 +156,18 @@ def test_messages_are_numbered_from_1_and_bytes_are_counted(
     tmp_path: Path, pack: Callable[[bytes], bytes]
 ):
     file = tmp_path / "file"
-    file.write_bytes(pack(with_four_bytes(messages(NAME) * 100)))
+    file.write_bytes(pack(with_four_bytes(messages(FINISHED) * 100)))
     told: list[int] = []
     found = list(numbered_lines(str(file), told.append))
     assert [number for number, _ in found] == list(range(1, len(found) + 1))
-    assert [message for _, message in found] == messages(NAME) * 100
+    assert [message for _, message in found] == messages(FINISHED) * 100
     assert sum(told) == file.stat().st_size
 
 
 def test_a_pipe_may_give_a_byte_at_a_time(tmp_path: Path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    whole = with_four_bytes(messages(NAME)[:2])
+    whole = with_four_bytes(messages(FINISHED)[:2])
 
     def write() -> None:
         with pipe.open("wb", buffering=0) as file:
@@ -177,7 +178,7 @@ def test_a_pipe_may_give_a_byte_at_a_time(tmp_path: Path):
 
     writer = threading.Thread(target=write)
     writer.start()
-    assert [message for _, message in numbered_lines(str(pipe))] == messages(NAME)[:2]
+    assert [message for _, message in numbered_lines(str(pipe))] == messages(FINISHED)[:2]
     writer.join()
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 
+import msgspec
 import pytest
 
 from otel_loopguard.replay.span_order import in_order
 from otel_loopguard.spans import SpanRecord
+
+NOON_NS = 1_700_000_000_000_000_000
 
 
 def span(span_id: int, start: int, end: int | None, parent: int | None = None) -> SpanRecord:
@@ -16,9 +19,15 @@ def span(span_id: int, start: int, end: int | None, parent: int | None = None) -
         trace_id=1,
         span_id=span_id,
         parent_id=parent,
-        started_ns=start,
-        ended_ns=end,
+        started_ns=NOON_NS + start + 1,  # no clock that counts milliseconds says so
+        ended_ns=None if end is None else NOON_NS + end + 1,
     )
+
+
+def coarse(span_id: int, start_ms: int, ms: float, parent: int | None = None) -> SpanRecord:
+    """Return a span whose clock counts whole milliseconds at its start."""
+    start = start_ms * 1_000_000 - 1
+    return span(span_id, start, start + int(ms * 1_000_000), parent)
 
 
 def order_of(*spans: SpanRecord) -> str:
@@ -59,6 +68,31 @@ def order_of(*spans: SpanRecord) -> str:
             "+1 +2 +3 -3 -2 -1",
             id="side by side",
         ),
+        pytest.param(
+            [coarse(2, 3, 0.3, 1), coarse(3, 3, 0.1, 1), coarse(1, 0, 9)],
+            "+1 +2 -2 +3 -3 -1",
+            id="one after the other by a coarse clock",
+        ),
+        pytest.param(
+            [coarse(3, 3, 2.5, 1), coarse(2, 3, 3, 1), coarse(1, 0, 9)],
+            "+1 +3 +2 -3 -2 -1",
+            id="side by side by a coarse clock",
+        ),
+        pytest.param(
+            [coarse(2, 3, 0.4, 1), coarse(4, 3, 0.1, 3), coarse(3, 3, 0.2, 1), coarse(1, 0, 9)],
+            "+1 +2 +3 +4 -4 -3 -2 -1",
+            id="no later than what is below it",
+        ),
+        pytest.param(
+            [coarse(1, 0, 2.9), coarse(2, 3, 0.1, 1)],
+            "+1 +2 -2 -1",
+            id="below one that ended in the millisecond before",
+        ),
+        pytest.param(
+            [coarse(1, 0, 2.9), coarse(2, 5, 0.1, 1)],
+            "+1 -1 +2 -2",
+            id="below one that ended long before",
+        ),
         pytest.param([span(1, 0, 3, 7)], "+1 -1", id="parent not recorded"),
         pytest.param([span(1, 0, 3, 1)], "+1 -1", id="its own parent"),
         pytest.param([span(1, 0, 9, 2), span(2, 0, 9, 1)], "+2 +1 -1 -2", id="parents in a circle"),
@@ -79,7 +113,7 @@ def test_the_order_of_lines_does_not_matter():
 
 
 def test_equal_span_ids_of_two_traces_are_two_spans():
-    other = SpanRecord(name="other", trace_id=2, span_id=1, started_ns=1, ended_ns=2)
+    other = msgspec.structs.replace(span(1, 1, 2), name="other", trace_id=2)
     assert order_of(span(1, 0, 9), other) == "+1 +other -other -1"
 
 
