@@ -155,7 +155,12 @@ class Node:
         return next((n.run for n in self.upwards() if n.run is not None and not n.run.ended), None)
 
     def hang_below(self, parent: Node) -> None:
-        """Belong to another span from here on: its own instrumentation did not say so."""
+        """Belong to another span from here on: its own instrumentation did not say so.
+
+        Not to one below it: a span that shows late what it is may have some.
+        """
+        if self in parent.upwards():
+            return
         self.parent, self.conversation = parent, self.conversation or parent.conversation
         self.agent, self.agent_id = parent.agent, parent.agent_id
         self.agent_parent_id = parent.agent_parent_id
