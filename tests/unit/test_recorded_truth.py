@@ -40,7 +40,9 @@ def test_what_is_counted_is_the_truth(recording: Recording) -> None:
     }
 
 
-@pytest.mark.parametrize("departure", EXCEPTIONS, ids=lambda each: f"{each.folder}-{each.script}-{each.what[0]}")
+@pytest.mark.parametrize(
+    "departure", EXCEPTIONS, ids=lambda each: f"{each.folder}-{each.script}-{each.what[0]}"
+)
 def test_every_exception_is_one(departure: Departure) -> None:
     about = [recording for recording in TRUE if departure.is_about(recording)]
     for what in departure.what:
