@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is nothin
 
 PREPARED = """
 import os, signal, sys, threading, time
+from opentelemetry.metrics import NoOpMeterProvider
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
@@ -26,7 +27,7 @@ provider = TracerProvider(shutdown_on_exit=False)
 guard = LoopGuardSpanProcessor(
     Policy.none().with_limits(max_tool_calls=3, {limits}),
     abort=["gate"],
-    meter_provider=MeterProvider([reader], shutdown_on_exit=False),
+    meter_provider={meters},
 )
 provider.add_span_processor(guard)
 tracer = provider.get_tracer("t")
@@ -36,7 +37,7 @@ def agent(name="a"):
     return tracer.start_as_current_span("invoke_agent " + name, attributes=known)
 
 def use_tools(calls):
-    known = {{"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"}}
+    known = {{"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.arguments": "{{}}"}}
     for _ in range(calls):
         with tracer.start_as_current_span("execute_tool t", attributes=known):
             pass
@@ -79,9 +80,18 @@ def in_child(work):
 """
 
 
-def ran(scene: str, limits: str = "") -> str:
+MEASURED = "MeterProvider([reader], shutdown_on_exit=False)"
+
+
+def ran(scene: str, limits: str = "", meters: str = MEASURED) -> str:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PREPARED.format(limits=limits) + scene],
+        [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-c",
+            PREPARED.format(limits=limits, meters=meters) + scene,
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -131,7 +141,8 @@ def test_spans_that_are_open_at_the_fork_end_in_the_child_without_being_counted(
 before = agent()
 before.__enter__()
 use_tools(2)
-tool = tracer.start_span("execute_tool t")
+arguments = {"gen_ai.tool.call.arguments": "{}"}
+tool = tracer.start_span("execute_tool t", attributes=arguments)
 
 def work():
     tool.end()
@@ -174,16 +185,12 @@ print(block.report.tool_calls, block.report.trip)
     assert ran(scene) == "(2, None)\n3 None"
 
 
-@pytest.mark.parametrize(
-    "lock", ["guard._tracker.runs.lock", "Slot.lock", "guard._ladder._lock", "guard._timer._watch"]
-)
-def test_a_lock_that_another_thread_holds_at_the_fork_is_free_in_the_child(lock: str) -> None:
-    scene = f"""
+def test_locks_that_another_thread_holds_at_the_fork_are_free_in_the_child() -> None:
+    scene = """
 held, done = threading.Event(), threading.Event()
 
 def hold():
-    lock = {lock}
-    with getattr(lock, "condition", lock):
+    with guard._tracker.runs.lock, Slot.lock, guard._ladder._lock, guard._timer._watch.condition:
         held.set()
         done.wait()
 
@@ -223,9 +230,14 @@ with agent("next"):
 
 
 def test_forks_in_the_middle_of_other_threads_spans() -> None:
-    """Wherever the other threads are: in a start, in an end, in a store, in a lock."""
+    """Wherever the other threads are: in a start, in an end, in a store, in a lock.
+
+    What is weaker: the SDK's metrics do not renew their locks in children, so that one which is
+    held at the fork hangs whoever counts in the child. There are none here.
+    """
     scene = """
-over = threading.Event()
+over, ended = threading.Event(), []
+guard._telemetry.run_ended = lambda agent, report: ended.append((agent, report.trip is not None))
 
 def hammer():
     CURRENT.set(None)
@@ -234,19 +246,19 @@ def hammer():
             use_tools(2)
 
 def work():
-    before = total("runs")
+    ended.clear()
     for _ in range(3):
         with agent("child"):
             use_tools(4)
-    return total("runs") - before, total("errors"), len(guard._tracker.runs.open_runs())
+    return ended, len(guard._tracker.runs.open_runs())
 
 threads = [threading.Thread(target=hammer, daemon=True) for _ in range(3)]
 for thread in threads:
     thread.start()
-found = {in_child(work) for _ in range(40)}
+found = {in_child(work) for _ in range(25)}
 over.set()
 for thread in threads:
     thread.join()
-print(found, total("errors"), total("run.active"))
+print(found == {repr(([("child", True)] * 3, 0))} or found)
 """
-    assert ran(scene) == "{'(3, 0, 0)'} 0 0"
+    assert ran(scene, meters="NoOpMeterProvider()") == "True"
