@@ -40,6 +40,7 @@ class Admission:
             """The run whose request this is; `None` if it belongs to none."""
             if self.run is not None:
                 self._decide(self.run, node, opened=opened)
+        tracker.runs.tell()
         if not self.refusals:
             self._token = REQUESTS.set((*REQUESTS.get(), self))
 

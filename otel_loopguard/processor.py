@@ -9,25 +9,27 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from opentelemetry import baggage, trace
+from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanProcessor
 
-from otel_loopguard import semconv
 from otel_loopguard.abort.aborted import RunAborted
 from otel_loopguard.abort.cancel_task import RootTask
 from otel_loopguard.abort.hooks import checked as checked_hooks
 from otel_loopguard.abort.ladder import BUILT_IN, BuiltIn, Ladder
+from otel_loopguard.abort.ladder import checked as checked_built_in
 from otel_loopguard.abort.model_gate import guard_requests, leave_requests
 from otel_loopguard.admission import Admission
+from otel_loopguard.aside import Aside
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.dialects import Dialect
 from otel_loopguard.environment import resolve_mode
 from otel_loopguard.installed_dialects import all_dialects
 from otel_loopguard.live_spans import record_of
-from otel_loopguard.policy import Mode, Policy, PolicyError
+from otel_loopguard.policy import Mode, Policy
 from otel_loopguard.runs import Run, Verdict
 from otel_loopguard.sampling import DropWarning
 from otel_loopguard.steps import UNKNOWN
+from otel_loopguard.surroundings import Surroundings, run_in_baggage
 from otel_loopguard.telemetry import Telemetry
 from otel_loopguard.timer import Timer, has_time_limits
 from otel_loopguard.tracker import RunTracker
@@ -99,7 +101,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         can_stop = bool(hooks) or abort is not None
         self.mode: Mode = resolve_mode(mode, self.policy, can_stop=can_stop)
         self._enforces = self.mode == "enforce"
-        built_in = _built_in(BUILT_IN if abort is None else abort)
+        built_in = checked_built_in(BUILT_IN if abort is None else abort)
         gated = self._enforces and "gate" in built_in
         self._tracker = RunTracker(
             self.policy,
@@ -122,6 +124,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._is_blind_known = False
         self._drops = DropWarning()
         self._is_shut_down = False
+        self._surroundings = Surroundings(self._tracker.runs)
+        self._aside = Aside()
         timed = has_time_limits(self.policy.settings)
         self._timer = Timer(self._tracker, self._act, self._fault) if timed else None
         if gated:
@@ -137,10 +141,12 @@ class LoopGuardSpanProcessor(SpanProcessor):
         parent_context: Context | None = None,
     ) -> None:
         """Take in a span that starts."""
-        if self._is_shut_down:
+        if self._is_shut_down or self._aside.depth:
             return
         try:
-            named = partial(_run_in_baggage, parent_context)
+            if not self._surroundings.settled:
+                self._surroundings.look(span, parent_context)
+            named = partial(run_in_baggage, parent_context)
             verdict = self._tracker.started(record_of(span), span, named)
             if verdict is not None:
                 self._act(verdict)
@@ -152,7 +158,10 @@ class LoopGuardSpanProcessor(SpanProcessor):
         if self._is_shut_down:
             return
         try:
-            verdict = self._tracker.ended(record_of(span))
+            record = record_of(span)
+            if self._aside.depth and self._tracker.runs.spans.get(record.span_id) is None:
+                return
+            verdict = self._tracker.ended(record)
             if verdict is not None:
                 self._act(verdict)
         except Exception as error:  # noqa: BLE001 -- telemetry must never break the application
@@ -160,6 +169,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
 
     def admit(self) -> Admission | None:
         """Let the model request of the calling code leave, or raise `RunAborted`."""
+        if self._aside.depth:
+            return None
         try:
             span = trace.get_current_span()
             self._drops.requested(span)
@@ -194,7 +205,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
             verdict.run.slot.task = RootTask.running()
         for part in (self._expect, self._write, self._stop, self._count):
             try:
-                part(verdict)
+                with self._aside:
+                    part(verdict)
             except Exception as error:  # noqa: BLE001 -- what cannot be written must be stopped
                 self._fault(error)
 
@@ -244,23 +256,31 @@ class LoopGuardSpanProcessor(SpanProcessor):
         if run.unseen and not report.tool_calls and run.unseen == report.model_calls:
             _logger.warning(_UNSEEN, run.unseen, run.id)
 
-    def _closed(self, run: Run, report: RunReport) -> None:
+    def _closed(self, run: Run, report: RunReport | None) -> None:
         """Hear that a run has ended that no span ended."""
         try:
-            if self._timer is not None:
-                self._timer.forget(run)
-            self._describe(run)
-            self._telemetry.run_ended(run.agent, report)
-            self._warn_if_unseen(run, report)
+            with self._aside:
+                self._tell_closed(run, report)
         except Exception as error:  # noqa: BLE001 -- called from the user's own code
             self._fault(error)
+
+    def _tell_closed(self, run: Run, report: RunReport | None) -> None:
+        if report is None:
+            self._telemetry.run_left(run.agent)
+            return
+        if self._timer is not None:
+            self._timer.forget(run)
+        self._describe(run)
+        self._telemetry.run_ended(run.agent, report)
+        self._warn_if_unseen(run, report)
 
     def _came_out(self, run: Run, stop: str, result: str) -> None:
         """Hear what became of a stop, on any thread."""
         try:
-            self._telemetry.abort(stop, result, time.monotonic() - run.tripped_s)
-            if not run.ended:
-                self._describe(run)
+            with self._aside:
+                self._telemetry.abort(stop, result, time.monotonic() - run.tripped_s)
+                if not run.ended:
+                    self._describe(run)
         except Exception as error:  # noqa: BLE001 -- there is nobody on that thread to tell
             self._fault(error)
 
@@ -268,26 +288,12 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._telemetry.describe(run.top and run.top.live, run.id, run.report())
 
     def _fault(self, error: Exception) -> None:
-        with suppress(Exception):  # counting and logging may be what is broken
+        with suppress(Exception), self._aside:  # counting and logging may be what is broken
             self._telemetry.fault(error)
         kind = type(error).__qualname__
         if kind not in self._faults and len(self._faults) < _FAULTS:
             self._faults.add(kind)
-            with suppress(Exception):
+            with suppress(Exception), self._aside:
                 _logger.error(
                     "the loop guard failed on a span; the application goes on", exc_info=error
                 )
-
-
-def _run_in_baggage(context: Context | None) -> str | None:
-    """Return the run that the baggage of a span's context names, as `guarded_run` would."""
-    name = baggage.get_baggage(semconv.RUN_ID, context)
-    return name if isinstance(name, str) and name else None
-
-
-def _built_in(names: Iterable[BuiltIn]) -> frozenset[BuiltIn]:
-    chosen: tuple[object, ...] = (names,) if isinstance(names, str) else tuple(names)
-    if isinstance(names, str) or any(name not in BUILT_IN for name in chosen):
-        message = f"abort: expected a tuple of {' and '.join(map(repr, BUILT_IN))}, got {names!r}"
-        raise PolicyError(message)
-    return frozenset(names)

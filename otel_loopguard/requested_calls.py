@@ -73,7 +73,8 @@ class RequestedCalls:
 
     def over(self) -> list[Step]:
         """Return what has been called last when the run ends."""
-        agents = {asker.agent_id for asker, _ in self._waiting}
+        self._early.clear()
+        agents = dict.fromkeys(asker.agent_id for asker, _ in self._waiting)
         return [step for agent_id in agents for step in self.left(agent_id)]
 
     def _like(self, node: Node, step: Step) -> tuple[Node, ToolCall] | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 
 from otel_loopguard.conversations import Conversations, conversation_of
 from otel_loopguard.decisions import RunReport
-from otel_loopguard.forks import renew_in_children
+from otel_loopguard.forks import in_children
 from otel_loopguard.joins import Joins, Key
 from otel_loopguard.misplaced import Unattached, caller_of
 from otel_loopguard.open_runs import IDLE_S, OpenRuns
@@ -26,7 +27,8 @@ class RunFinder:
     Args:
         policy: what each run's guard goes by.
         live: spans arrive as they happen, in the contexts of their runs.
-        on_closed: told of each run that ended otherwise than by a span.
+        on_closed: told of each run that ended otherwise than by a span; without a report, in a
+            forked child, of each that its parent process goes on with.
 
     """
 
@@ -35,19 +37,22 @@ class RunFinder:
         policy: Policy,
         *,
         live: bool,
-        on_closed: Callable[[Run, RunReport], object] | None = None,
+        on_closed: Callable[[Run, RunReport | None], object] | None = None,
     ) -> None:
         self.policy = policy
         self.lock = threading.RLock()
         self.spans = SpanTree(self._lost)
         self._live = live
         self._on_closed = on_closed
+        self.hears_in_context = True
+        """Spans are told of in the contexts that they start in, not in those of other threads."""
         self._conversations = Conversations()
         self._runs = OpenRuns()
         self._joins = Joins()
         self._unattached = Unattached()
         self._converses = policy.settings.scope == "conversation"
-        renew_in_children(self, "lock")
+        self._untold: deque[tuple[Run, RunReport | None]] = deque()
+        in_children(self, RunFinder._leave_to_parent)
 
     def enter(self, record: SpanRecord, live: object = None) -> Node:
         """Take in a span that was not known."""
@@ -134,11 +139,11 @@ class RunFinder:
 
     def in_context(self) -> Run | None:
         """Return the run that the calling code belongs to by its context."""
-        slot = CURRENT.get()
+        slot = CURRENT.get() if self.hears_in_context else None
         run = None if slot is None else slot.runs.get(self)
         if run is None or not run.is_abandoned:
             return run
-        self.close(run)
+        self._close(run)
         return None
 
     def open(
@@ -159,22 +164,33 @@ class RunFinder:
             run.guard.start(at_s)
             run.root = run.top = root
             for idle in self._runs.idle():
-                self.close(idle)
+                self._close(idle)
             slot.runs[self] = run
             too_many = self._runs.add(run)
             if too_many is not None:
-                self.close(too_many)
+                self._close(too_many)
             return run
 
     def close(self, run: Run) -> RunReport:
-        """End a run that no span ends, and return what became of it."""
+        """End a run that no span ends, tell of it, and return what became of it."""
         with self.lock:
-            if run.final is not None:
-                return run.final
-            report = self.end(run)
-        if self._on_closed is not None:
-            self._on_closed(run, report)
+            report = self._close(run)
+        self.tell()
         return report
+
+    def tell(self) -> None:
+        """Tell of the runs that have ended otherwise than by a span. Never called in the lock."""
+        while self._untold:
+            try:
+                run, report = self._untold.popleft()
+            except IndexError:  # another thread was faster
+                return
+            if self._on_closed is not None:
+                self._on_closed(run, report)
+
+    def over(self, run: Run, report: RunReport) -> None:
+        """Take note that a run has ended of which no verdict tells."""
+        self._untold.append((run, report))
 
     def end(self, run: Run) -> RunReport:
         """End a run, and return what became of it."""
@@ -204,15 +220,28 @@ class RunFinder:
         }
         return stores | ({"conversations": self._conversations.evicted} if self._converses else {})
 
-    def closed(self, run: Run, report: RunReport) -> None:
-        """Tell that a run has ended otherwise than by a span."""
-        if self._on_closed is not None:
-            self._on_closed(run, report)
+    def _close(self, run: Run) -> RunReport:
+        """End a run; what is to be told of it is told outside the lock."""
+        if run.final is not None:
+            return run.final
+        report = self.end(run)
+        self.over(run, report)
+        return report
+
+    def _leave_to_parent(self) -> None:
+        """Begin anew in a forked child: runs that go on do so in the parent process."""
+        self.lock = threading.RLock()
+        for run in self._runs:
+            run.ended = True
+            run.slot.runs.pop(self, None)
+            self._untold.append((run, None))
+        self.spans.leave_to_parent()
+        self._runs, self._joins, self._unattached = OpenRuns(), Joins(), Unattached()
 
     def _around(self, node: Node, step: Step) -> Run | None:
         above = node.run_above()
         if above is not None and above.is_abandoned:
-            self.close(above)
+            self._close(above)
             above = None
         if above is not None and above.kind != "root":
             return None if above.starts_over_at(node) else above
@@ -236,7 +265,7 @@ class RunFinder:
         )
         run.agent = node.agent or step.agent
         root.run = run
-        if self._live:
+        if self._live and self.hears_in_context:
             CURRENT.set(run.slot)
         return run
 
@@ -278,7 +307,7 @@ class RunFinder:
         answered = given is not None and given.spoken and run.guard.is_complete
         if not answered and silent_s < IDLE_S:
             return run
-        self.close(run)
+        self._close(run)
         return None
 
     def _of_name(self, name: str, node: Node, record: SpanRecord) -> tuple[Run, bool]:
@@ -311,14 +340,14 @@ class RunFinder:
         run = node.run
         if run is not None and run.root is node and not run.ended:
             self._runs.evicted += 1
-            self.close(run)
+            self._close(run)
 
 
 def _keys(conversation: str | None, given: ModelInput | None) -> list[Key]:
     """Return the ids that say what a span goes on with, the surest first."""
     keys: list[Key] = []
     if given is not None:
-        keys += (("call", answer.call_id) for answer in given.answers if answer.call_id)
+        keys.extend(("call", answer.call_id) for answer in given.answers if answer.call_id)
         if given.previous_response_id:
             keys.append(("response", given.previous_response_id))
     if conversation is not None:

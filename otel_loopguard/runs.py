@@ -14,6 +14,7 @@ import msgspec
 from otel_loopguard.decisions import Decision, RunReport, Violation
 from otel_loopguard.endings import ending_of
 from otel_loopguard.engine.rule_sets import Carried
+from otel_loopguard.forks import renew_in_children
 from otel_loopguard.guard import LoopGuard
 from otel_loopguard.policy import Policy
 from otel_loopguard.requested_calls import RequestedCalls
@@ -54,13 +55,14 @@ class Slot:
     Emptying it when a run ends therefore reaches every copy of the context.
     """
 
-    __slots__ = ("explicit_id", "lock", "runs", "span_id", "task")
+    __slots__ = ("explicit_id", "runs", "span_id", "task")
+
+    lock = threading.RLock()
+    """Held while a run is put into the slot of a `guarded_run`, and while that is left."""
 
     def __init__(self, explicit_id: str | None = None) -> None:
         self.explicit_id = explicit_id
         """The id of the `guarded_run` that made the slot; `None` once that is over."""
-        self.lock = threading.RLock()
-        """Held while a run is put into the slot of a `guarded_run`, and while that is left."""
         self.span_id = 0
         """The span that was current when the `guarded_run` began; 0 if there was none."""
         self.runs: dict[RunCloser, Run] = {}
@@ -68,6 +70,8 @@ class Slot:
         self.task: Cancellable | None = None
         """The task in which the run began."""
 
+
+renew_in_children(Slot, "lock")  # one for all: a fork finds every slot in some context
 
 CURRENT: ContextVar[Slot | None] = ContextVar("loopguard_run", default=None)
 """The run that the code running in this context belongs to."""

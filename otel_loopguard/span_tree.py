@@ -139,6 +139,14 @@ class Node:
             ended_s=step.ended_s if timed else None,
         )
 
+    def leave_to_parent(self) -> None:
+        """Hold together what a forked child hangs below it: its step is the parent process's."""
+        self.stands_in = self.read = True
+        self.run = self.kind = self.part_of = self.below = None
+        self.refused = self.claimed = self.prevented = self.awaits = self.unsure = False
+        self.calls_tools = self.delegates = False
+        self.asked = ()
+
     def forget_live(self) -> None:
         """Let go of the span itself: it has ended, or is forgotten."""
         self._live = None
@@ -155,7 +163,12 @@ class Node:
         return next((n.run for n in self.upwards() if n.run is not None and not n.run.ended), None)
 
     def hang_below(self, parent: Node) -> None:
-        """Belong to another span from here on: its own instrumentation did not say so."""
+        """Belong to another span from here on: its own instrumentation did not say so.
+
+        Not to one below it: a span that shows late what it is may have some.
+        """
+        if self in parent.upwards():
+            return
         self.parent, self.conversation = parent, self.conversation or parent.conversation
         self.agent, self.agent_id = parent.agent, parent.agent_id
         self.agent_parent_id = parent.agent_parent_id
@@ -169,6 +182,14 @@ class Node:
         """Return the model call above whose run is not known yet."""
         above = () if self.parent is None else self.parent.upwards()
         return next((node for node in above if node.awaits and node.is_open), None)
+
+    def mark_above(self) -> None:
+        """Let the spans around a call know of it: they may show only at their end what they are."""
+        for above in () if self.parent is None else self.parent.upwards():
+            if above.kind is not None:
+                return
+            above.below = self
+            above.calls_tools = above.calls_tools or self.kind == "tool"
 
     def local_root(self) -> Node:
         """Return the topmost span that is open; this one if none above it is."""
@@ -196,6 +217,17 @@ class SpanTree:
         """Return the span's node, if it is known."""
         return self._nodes.get(span_id)
 
+    def is_known(self, record: SpanRecord) -> bool:
+        """Say whether a span that starts has been told of before, and goes on."""
+        node = self._nodes.get(record.span_id)
+        return (
+            node is not None
+            and node.is_open
+            and not node.stands_in
+            and not node.is_lost
+            and node.trace_id == record.trace_id
+        )
+
     def enter(self, record: SpanRecord, live: object = None) -> Node:
         """Hang a span below its parent, if that is of this process."""
         node = Node(record, self._above(record), live)
@@ -204,9 +236,15 @@ class SpanTree:
             self._evict(next(iter(self._nodes.values())))
         return node
 
+    def leave_to_parent(self) -> None:
+        """Go on in a forked child: what is open is over when the parent process ends it."""
+        self.evicted = 0
+        for node in list(self._nodes.values()):
+            node.leave_to_parent()
+
     def close(self, node: Node) -> None:
         """Mark a span as ended and keep it for a while."""
-        node.is_open = False
+        node.is_open, node.below = False, None
         node.forget_live()
         self._keep_a_while(node)
 

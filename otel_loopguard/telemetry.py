@@ -71,6 +71,10 @@ class Telemetry:
         """Count a run that goes on."""
         self._instruments.active.add(1, {semconv.GEN_AI_AGENT_NAME: self._agent(agent)})
 
+    def run_left(self, agent: str) -> None:
+        """Count a run no more that goes on in the parent of this process."""
+        self._instruments.active.add(-1, {semconv.GEN_AI_AGENT_NAME: self._agent(agent)})
+
     def run_ended(self, agent: str, report: RunReport) -> None:
         """Count a run that is over, and what it took."""
         labels: dict[str, AttributeValue] = {semconv.GEN_AI_AGENT_NAME: self._agent(agent)}

@@ -39,7 +39,8 @@ class RunTracker:
         dialects: how spans are read; the first that finds a step is believed.
         prevented_kinds: the kinds of steps that do not happen when they are refused. Refused steps
             of other kinds are counted, because nothing keeps them from happening.
-        on_closed: told of each run that ended otherwise than by a span.
+        on_closed: told of each run that ended otherwise than by a span; without a report, in a
+            forked child, of each that its parent process goes on with.
 
     """
 
@@ -50,7 +51,7 @@ class RunTracker:
         live: bool = False,
         dialects: Sequence[Dialect] = BUILT_IN,
         prevented_kinds: frozenset[StepKind] = frozenset(),
-        on_closed: Callable[[Run, RunReport], object] | None = None,
+        on_closed: Callable[[Run, RunReport | None], object] | None = None,
     ) -> None:
         self.policy = policy
         self.runs = RunFinder(policy, live=live, on_closed=on_closed)
@@ -68,16 +69,27 @@ class RunTracker:
 
         `named` tells which run its baggage names; it is asked only if the span shows a step.
         """
-        with self.runs.lock:
-            node = self.runs.enter(record, live)
-        step = read_step(record, self._dialects)
-        if step is None:
-            return None
-        with self.runs.lock:
-            return self._begin(node, step, record, named)
+        try:
+            with self.runs.lock:
+                if self.runs.spans.is_known(record):
+                    return None  # the guard has been added twice
+                node = self.runs.enter(record, live)
+            step = read_step(record, self._dialects)
+            if step is None:
+                return None
+            with self.runs.lock:
+                return self._begin(node, step, record, named)
+        finally:
+            self.runs.tell()
 
     def ended(self, record: SpanRecord) -> Verdict | None:
         """Take in a span that has ended."""
+        try:
+            return self._end(record)
+        finally:
+            self.runs.tell()
+
+    def _end(self, record: SpanRecord) -> Verdict | None:
         node, verdict = self.runs.spans.get(record.span_id), None
         if node is not None and not node.is_open:
             return None
@@ -90,7 +102,7 @@ class RunTracker:
         except Exception:
             left = None if node is None else self._leave(node)
             if left is not None:
-                self.runs.closed(*left)
+                self.runs.over(*left)
             raise
         left = None if node is None else self._leave(node)
         if left is None:
@@ -150,7 +162,7 @@ class RunTracker:
         node.part_of = shown_by(node, step, record, run)
         if node.part_of is None:
             node.kind = step.kind
-            _mark(node)
+            node.mark_above()
         return run, opened
 
     def _begin(
@@ -287,12 +299,3 @@ def _delegate(run: Run, node: Node) -> None:
     if caller is not None and caller.kind == "tool" and not caller.delegates:
         caller.delegates = True
         run.guard.delegated()
-
-
-def _mark(node: Node) -> None:
-    """Let the spans around a call know of it: they may show only at their end what they are."""
-    for above in () if node.parent is None else node.parent.upwards():
-        if above.kind is not None:
-            return
-        above.below = node
-        above.calls_tools = above.calls_tools or node.kind == "tool"

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Iterable
+from contextvars import ContextVar
 from typing import Literal, TypeAlias, cast
 
 import msgspec
@@ -96,6 +97,10 @@ def name_of(hook: AbortHook) -> str:
     return name if isinstance(name, str) else type(hook).__qualname__
 
 
+IN_HOOK: ContextVar[bool] = ContextVar("loopguard_in_hook", default=False)
+"""Whether an abort hook is running here: a run that it makes, and that trips, asks no hooks."""
+
+
 class _Call:
     """One call of one hook. The first word on what became of it counts."""
 
@@ -131,6 +136,7 @@ class _Call:
     def _run(self) -> None:
         """Call the hook outside the run, so that its own requests are not the run's."""
         CURRENT.set(None)
+        IN_HOOK.set(True)
         context.attach(context.Context())
         try:
             returned = self._hook(self._request)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias, cast
 
 from otel_loopguard.abort.cancel_task import RootTask
 from otel_loopguard.abort.hooks import (
+    IN_HOOK,
     AbortHook,
     AbortRequest,
     AbortResult,
@@ -17,6 +18,7 @@ from otel_loopguard.abort.hooks import (
     name_of,
 )
 from otel_loopguard.forks import renew_in_children
+from otel_loopguard.policy import PolicyError
 from otel_loopguard.runs import Run
 from otel_loopguard.steps import SpanKey
 
@@ -30,6 +32,20 @@ _PATIENCE = 3
 """Refused requests after which a run that keeps asking counts as one that goes on."""
 
 _logger = logging.getLogger(__name__)
+
+
+def checked(names: Iterable[BuiltIn]) -> frozenset[BuiltIn]:
+    """Return the built-in stops that are named.
+
+    Raises:
+        PolicyError: if there is no such stop.
+
+    """
+    chosen: tuple[object, ...] = (names,) if isinstance(names, str) else tuple(names)
+    if isinstance(names, str) or any(name not in BUILT_IN for name in chosen):
+        message = f"abort: expected a tuple of {' and '.join(map(repr, BUILT_IN))}, got {names!r}"
+        raise PolicyError(message)
+    return frozenset(names)
 
 
 class Ladder:
@@ -97,7 +113,7 @@ class Ladder:
             self._came_out(run, "cancel", "failed")
 
     def _ask(self, run: Run, hooks: Sequence[AbortHook]) -> None:
-        if not hooks or run.trip is None:
+        if not hooks or run.trip is None or IN_HOOK.get():  # else there may be no end of it
             return
         with self._lock:
             run.attempts += 1

@@ -327,7 +327,8 @@ def test_what_outlives_a_block_belongs_to_no_run_of_it(process: Traced) -> None:
     for inside in contexts * 2:
         inside.run(turn, process)
     assert process.total("loopguard.aborts", abort__result="ok") == 1, "only the run was stopped"
-    assert process.total("loopguard.run.active") == 2, "each may be answered by a later call"
+    # Nothing is around what comes after it: ids alone hold that together, and only silence ends it.
+    assert process.total("loopguard.run.active") == len(contexts * 2)
 
 
 def test_a_block_may_be_left_in_another_context(process: Traced) -> None:

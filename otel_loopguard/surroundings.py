@@ -1,0 +1,43 @@
+"""The context that a span starts in: whether the guard is told in there, and what it says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opentelemetry import baggage, trace
+
+from otel_loopguard import semconv
+from otel_loopguard.run_finder import RunFinder
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.sdk.trace import Span
+
+
+class Surroundings:
+    """Sees whether callbacks come in the context of the code that starts the spans.
+
+    Those of a `ConcurrentMultiSpanProcessor` come in threads of a pool, whose contexts belong to
+    nobody's run: what they hold is not believed. A parent that is not the current span shows it,
+    one that is settles it for good.
+    """
+
+    __slots__ = ("_runs", "settled")
+
+    def __init__(self, runs: RunFinder) -> None:
+        self._runs = runs
+        self.settled = False
+        """There is no need to look again."""
+
+    def look(self, span: Span, context: Context | None) -> None:
+        """Look at a span that starts; without a `context` its parent is the current span."""
+        if span.parent is not None and context is None:
+            current = trace.get_current_span().get_span_context()
+            self.settled = current.span_id == span.parent.span_id
+            self._runs.hears_in_context = self.settled
+
+
+def run_in_baggage(context: Context | None) -> str | None:
+    """Return the run that the baggage of a span's context names, as `guarded_run` would."""
+    name = baggage.get_baggage(semconv.RUN_ID, context)
+    return name if isinstance(name, str) and name else None
