@@ -68,6 +68,12 @@ class _Played:
         self._examination = examination
         self._tracker = RunTracker(Policy.none())
         self._scopes = {record.record.span_id: record.record.scope for record in sightings.values()}
+        self._hanging = {
+            each.record.span_id
+            for each in sightings.values()
+            if each.record.parent_id is not None and each.record.parent_id not in self._scopes
+        }
+        """Spans whose parents are of this process, or of another, and not among them."""
         self._runs: dict[Run, None] = {}
         self._blocks = {at.run for each in sightings.values() if (at := each.at_start) is not None}
 
@@ -89,7 +95,17 @@ class _Played:
     def ways(self) -> Iterable[str]:
         """Yield what opened each run."""
         for run in self._runs:
-            yield "guarded_run" if run.id in self._blocks else _way(run)
+            yield "guarded_run" if run.id in self._blocks else self._way(run)
+
+    def _way(self, run: Run) -> str:
+        root = run.root
+        if run.kind == "agent":
+            return "agent"
+        if run.kind != "root" or root is None:
+            return "ids"
+        if root.stands_in or root.span_id in self._hanging:
+            return "unseen_top_span"
+        return "top_span" if root.kind is None else "single_calls"
 
     def _take(self, sighting: Sighting, span: SpanRecord, verdict: Verdict | None) -> None:
         node = self._tracker.runs.spans.get(span.span_id)
@@ -106,16 +122,6 @@ class _Played:
             for step in steps:
                 scope = "" if step.span is None else self._scopes.get(step.span.span_id, "")
                 self._examination.tally(scope).take_requested(step, is_answer=is_answer)
-
-
-def _way(run: Run) -> str:
-    if run.kind == "agent":
-        return "agent"
-    if run.kind != "root" or run.root is None:
-        return "ids"
-    if run.root.stands_in:
-        return "unseen_top_span"
-    return "top_span" if run.root.kind is None else "single_calls"
 
 
 def _named(run: str) -> str | None:

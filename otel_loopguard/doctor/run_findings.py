@@ -13,7 +13,13 @@ _BY_IDS = (
     "such a run is over only when a person speaks again or after 300 s without a span, and calls "
     "that name no id are runs of their own"
 )
-_UNSEEN_TOP = "nothing tells when such a run is over, and limits on time are not watched for it"
+_UNSEEN_TOP = (
+    "what hangs below it does not hold together, and nothing tells when such a run is over"
+)
+_WHOLE = (
+    "record whole traces, of all processes; live, add the guard before the first span; or "
+    f"{switches.RUN_BLOCK}"
+)
 _LATE = "the guard knows of such a call when it is over: a limit refuses one call later"
 _ANTHROPIC = "com.anthropic.sdk.python"
 
@@ -67,7 +73,7 @@ def _roots(seen: Seen) -> Iterator[Finding]:
                 scopes=(),
                 what=f"{some(count, what)} {how}",
                 means=means,
-                remedy=switches.RUN_BLOCK,
+                remedy=_WHOLE if name == "unseen_root" else switches.RUN_BLOCK,
                 source="docs/stopping.md",
             )
     whole = (

@@ -96,10 +96,14 @@ def _tools_remedy(models: list[ScopeSeen], steps: list[ScopeSeen]) -> tuple[str,
     switch = next((each for each in known if each is not None and each.content), None)
     if switch is not None:
         return switch.content, switch.source
-    switch = None if models else _models_switch(steps)
-    if switch is None:
+    if models:
         return "", ""
-    return f"{switch.models}, with content: its answers name the calls", switch.source
+    switch = _models_switch(steps)
+    remedy = switches.MODEL_CALLS if switch is None else switch.models
+    return (
+        f"{remedy}, with content: answers name the calls",
+        "" if switch is None else switch.source,
+    )
 
 
 def _lost(scope: ScopeSeen) -> Iterator[Finding]:
