@@ -14,6 +14,7 @@ import msgspec
 from otel_loopguard.decisions import Decision, RunReport, Violation
 from otel_loopguard.endings import ending_of
 from otel_loopguard.engine.rule_sets import Carried
+from otel_loopguard.gaps import Gaps
 from otel_loopguard.guard import LoopGuard
 from otel_loopguard.policy import Policy
 from otel_loopguard.requested_calls import RequestedCalls
@@ -86,6 +87,7 @@ class Run:
         "ended",
         "escaped",
         "final",
+        "gaps",
         "guard",
         "heard",
         "id",
@@ -159,6 +161,7 @@ class Run:
         """Open spans of tool calls, oldest first."""
         self.requested = RequestedCalls()
         """Tool calls that models have asked for and that no span has shown."""
+        self.gaps = Gaps()
         self.responses: dict[str, Node] = {}
         """Spans of the last model calls, by the ids of the answers."""
         self.last_ns = 0
