@@ -224,7 +224,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         if verdict.report is not None:
             if self._timer is not None:
                 self._timer.forget(verdict.run)
-            self._telemetry.run_ended(verdict.run.agent, verdict.report)
+            self._telemetry.run_ended(verdict.run.agent, verdict.report, verdict.run.gaps)
 
     def _warn_if_blind(self, verdict: Verdict) -> None:
         """Say once what the spans do not show: a guard that sees nothing stops nothing."""
@@ -245,7 +245,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
             if self._timer is not None:
                 self._timer.forget(run)
             self._describe(run)
-            self._telemetry.run_ended(run.agent, report)
+            self._telemetry.run_ended(run.agent, report, run.gaps)
             self._warn_if_unseen(run, report)
         except Exception as error:  # noqa: BLE001 -- called from the user's own code
             self._fault(error)

@@ -84,9 +84,9 @@ def _no_tools(steps: list[ScopeSeen]) -> Iterator[Finding]:
 
 
 def _models_switch(steps: list[ScopeSeen]) -> switches.Switch | None:
-    """Return the switch of an instrumentation that tells of model calls: of the agents, if any."""
-    agents_first = sorted(steps, key=lambda scope: (-scope.agents.spans, -scope.tools.calls))
-    known = [switches.switch_of(scope.scope) for scope in agents_first]
+    """Return the switch of the instrumentation that shows most steps, of those with one."""
+    most_first = sorted(steps, key=lambda scope: -(scope.agents.spans + scope.tools.calls))
+    known = [switches.switch_of(scope.scope) for scope in most_first]
     return next((each for each in known if each is not None and each.models), None)
 
 
