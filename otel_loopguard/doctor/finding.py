@@ -9,8 +9,6 @@ import msgspec
 Severity: TypeAlias = Literal["blind", "weak", "ok"]
 """Rules cannot act; they see less than they could; all is well."""
 
-UNKNOWN_REMEDY = "no switch is known for this instrumentation"
-
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was found. Its fields are those of the JSON output, in their order."""
@@ -28,6 +26,12 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """The setting or the code that changes it; "" where none is needed, or known."""
     source: str = ""
     """From where the remedy is known."""
+
+    def __str__(self) -> str:
+        """Return it as `severity: what [scopes]; set: remedy`."""
+        scopes = f" [{', '.join(self.scopes)}]" if any(self.scopes) else ""
+        remedy = f"; set: {self.remedy}" if self.remedy else ""
+        return f"{self.severity}: {self.what}{scopes}{remedy}"
 
 
 def some(count: int, what: str) -> str:

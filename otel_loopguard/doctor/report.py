@@ -20,6 +20,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The worst ones first."""
     seen: Seen
 
+    def __str__(self) -> str:
+        """Return the findings, one a line, each with its remedy."""
+        return "\n".join(str(finding) for finding in self.findings)
+
     @property
     def is_blind(self) -> bool:
         """Whether rules cannot act somewhere."""
