@@ -41,6 +41,9 @@ class Instruments:
         self.runs = counter(semconv.METRIC_RUNS, "{run}", "Runs that ended")
         self.aborts = counter(semconv.METRIC_ABORTS, "{abort}", "What became of stopping runs")
         self.errors = counter(semconv.METRIC_ERRORS, "{error}", "Faults inside the guard")
+        self.gaps = counter(
+            semconv.METRIC_GAPS, "{gap}", "What rules look at and steps did not show"
+        )
         self.active = meter.create_up_down_counter(
             semconv.METRIC_RUN_ACTIVE, "{run}", "Runs that go on"
         )

@@ -30,6 +30,7 @@ from otel_loopguard.runs import Run, Verdict
 from otel_loopguard.sampling import DropWarning
 from otel_loopguard.steps import UNKNOWN
 from otel_loopguard.surroundings import Surroundings, run_in_baggage
+from otel_loopguard.switches import GENAI_CONTENT, content_switch
 from otel_loopguard.telemetry import Telemetry
 from otel_loopguard.timer import Timer, has_time_limits
 from otel_loopguard.tracker import RunTracker
@@ -47,9 +48,10 @@ _FAULTS = 20
 
 _BLIND = (
     "the arguments of tool calls (first: %s) are not on their spans, so repeated calls cannot be "
-    "recognised and only limits act; OpenTelemetry's instrumentations write them with "
-    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
+    "recognised and only limits act; what makes %s write them: %s; `otel-loopguard doctor` says "
+    "what else is missing"
 )
+_NO_SWITCH = f"not known, but OpenTelemetry's instrumentations do with {GENAI_CONTENT}"
 _UNSEEN = (
     "%d model requests were made in run %s and no span of the agent arrived: it is not "
     "instrumented, or writes to another tracer provider, so loops cannot be recognised"
@@ -164,6 +166,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
             verdict = self._tracker.ended(record)
             if verdict is not None:
                 self._act(verdict)
+                self._warn_if_blind(verdict, span)
         except Exception as error:  # noqa: BLE001 -- telemetry must never break the application
             self._fault(error)
 
@@ -217,7 +220,6 @@ class LoopGuardSpanProcessor(SpanProcessor):
 
     def _write(self, verdict: Verdict) -> None:
         run, decision = verdict.run, verdict.decision
-        self._warn_if_blind(verdict)
         if verdict.opened:
             self._drops.seen(run.top and run.top.live)
             self._telemetry.run_opened(run.agent)
@@ -241,16 +243,17 @@ class LoopGuardSpanProcessor(SpanProcessor):
         if verdict.report is not None:
             if self._timer is not None:
                 self._timer.forget(verdict.run)
-            self._telemetry.run_ended(verdict.run.agent, verdict.report)
+            self._telemetry.run_ended(verdict.run.agent, verdict.report, verdict.run.gaps)
 
-    def _warn_if_blind(self, verdict: Verdict) -> None:
+    def _warn_if_blind(self, verdict: Verdict, span: ReadableSpan) -> None:
         """Say once what the spans do not show: a guard that sees nothing stops nothing."""
         step = verdict.step
-        if step is None or step.kind != "tool" or verdict.node is None or verdict.node.is_open:
+        if self._is_blind_known or step is None or step.kind != "tool":
             return
-        if step.arguments is UNKNOWN and not self._is_blind_known:
+        if step.arguments is UNKNOWN:
             self._is_blind_known = True
-            _logger.warning(_BLIND, step.name)
+            scope = "" if span.instrumentation_scope is None else span.instrumentation_scope.name
+            _logger.warning(_BLIND, step.name, repr(scope), content_switch(scope) or _NO_SWITCH)
 
     def _warn_if_unseen(self, run: Run, report: RunReport) -> None:
         if run.unseen and not report.tool_calls and run.unseen == report.model_calls:
@@ -271,7 +274,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         if self._timer is not None:
             self._timer.forget(run)
         self._describe(run)
-        self._telemetry.run_ended(run.agent, report)
+        self._telemetry.run_ended(run.agent, report, run.gaps)
         self._warn_if_unseen(run, report)
 
     def _came_out(self, run: Run, stop: str, result: str) -> None:

@@ -15,6 +15,7 @@ from otel_loopguard.decisions import Decision, RunReport, Violation
 from otel_loopguard.endings import ending_of
 from otel_loopguard.engine.rule_sets import Carried
 from otel_loopguard.forks import renew_in_children
+from otel_loopguard.gaps import Gaps
 from otel_loopguard.guard import LoopGuard
 from otel_loopguard.policy import Policy
 from otel_loopguard.requested_calls import RequestedCalls
@@ -90,6 +91,7 @@ class Run:
         "ended",
         "escaped",
         "final",
+        "gaps",
         "guard",
         "heard",
         "id",
@@ -163,6 +165,7 @@ class Run:
         """Open spans of tool calls, oldest first."""
         self.requested = RequestedCalls()
         """Tool calls that models have asked for and that no span has shown."""
+        self.gaps = Gaps()
         self.responses: dict[str, Node] = {}
         """Spans of the last model calls, by the ids of the answers."""
         self.last_ns = 0

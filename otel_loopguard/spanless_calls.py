@@ -42,6 +42,7 @@ class SpanlessCalls:
         for step, result in zip(waiting, _results(waiting, given), strict=True):
             answered = msgspec.structs.replace(step, result=result, ended_s=at_s)
             self.answered += (answered,)
+            self._run.gaps.take(answered)
             self._take(self._run.guard.record(answered))
 
     def with_them(self, decision: Decision) -> Decision:

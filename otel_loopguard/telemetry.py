@@ -16,6 +16,7 @@ from opentelemetry.util.types import AttributeValue
 from otel_loopguard import semconv
 from otel_loopguard.decisions import RunReport, Violation
 from otel_loopguard.detectors import Action
+from otel_loopguard.gaps import KINDS, Gap, Gaps
 from otel_loopguard.instruments import Instruments
 from otel_loopguard.policy import Mode, Policy
 from otel_loopguard.version import VERSION
@@ -59,6 +60,8 @@ class Telemetry:
         for rule in self._rules:
             for action in get_args(Action):
                 self._instruments.violations.add(0, _labels(rule, action, agent))
+        for gap in KINDS:
+            self._instruments.gaps.add(0, _gap_labels(gap, agent))
         for hook in hooks:
             for result in ("ok", "failed", "timeout"):
                 labels: dict[str, AttributeValue] = {
@@ -75,8 +78,8 @@ class Telemetry:
         """Count a run no more that goes on in the parent of this process."""
         self._instruments.active.add(-1, {semconv.GEN_AI_AGENT_NAME: self._agent(agent)})
 
-    def run_ended(self, agent: str, report: RunReport) -> None:
-        """Count a run that is over, and what it took."""
+    def run_ended(self, agent: str, report: RunReport, gaps: Gaps) -> None:
+        """Count a run that is over, what it took, and what its steps did not show."""
         labels: dict[str, AttributeValue] = {semconv.GEN_AI_AGENT_NAME: self._agent(agent)}
         self._instruments.active.add(-1, labels)
         self._instruments.runs.add(
@@ -89,6 +92,8 @@ class Telemetry:
         )
         self._instruments.steps.record(report.steps, labels)
         self._instruments.duration.record(report.duration_s, labels)
+        for gap, count in gaps.counts():
+            self._instruments.gaps.add(count, _gap_labels(gap, self._agent(agent)))
         for token_type, tokens in (
             ("input", report.input_tokens),
             ("output", report.output_tokens),
@@ -213,6 +218,13 @@ def _described(violation: Violation, run_id: str) -> dict[str, AttributeValue]:
         described[semconv.STEP_TRACE_ID] = f"{violation.span.trace_id:032x}"
         described[semconv.STEP_SPAN_ID] = f"{violation.span.span_id:016x}"
     return described
+
+
+def _gap_labels(gap: Gap, agent: str | None) -> dict[str, AttributeValue]:
+    labels: dict[str, AttributeValue] = {semconv.GAP: gap, semconv.STEP_KIND: KINDS[gap]}
+    if agent is not None:
+        labels[semconv.GEN_AI_AGENT_NAME] = agent
+    return labels
 
 
 def _labels(rule: str, action: str, agent: str | None) -> dict[str, AttributeValue]:

@@ -240,6 +240,7 @@ class RunTracker:
         run.escaped = run.escaped or node.refused
         whole = add_up(node, shown)
         placed = node.placed(whole, timed=not self._live)
+        run.gaps.take(placed)
         decision = run.guard.record(placed)
         if step.kind == "llm":
             run.requested.ask(node, placed)

@@ -28,10 +28,11 @@ from otel_loopguard.dialects import (
 )
 from otel_loopguard.dialects._errors import error_of
 from otel_loopguard.dialects._hashes import or_hash
+from otel_loopguard.dialects._values import HIDDEN
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import ModelInput, SpanKey, Step
 
-__all__ = ["BUILT_IN", "Dialect", "read_input", "read_step"]
+__all__ = ["BUILT_IN", "HIDDEN", "Dialect", "read_input", "read_step"]
 
 _NANOSECONDS = 1e9
 

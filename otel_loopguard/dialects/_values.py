@@ -20,7 +20,7 @@ Attributes: TypeAlias = Mapping[str, object]
 Names: TypeAlias = Sequence[str]
 """Names of one fact in the order in which they are believed."""
 
-_HIDDEN = frozenset({"__REDACTED__", "[REDACTED]", "<REDACTED>"})
+HIDDEN = frozenset({"__REDACTED__", "[REDACTED]", "<REDACTED>"})
 """What OpenInference, Strands and Claude Code write in place of a value that was to be hidden."""
 _MAX_DEPTH = 32
 """Deeper structures than this are taken as cut: nobody's arguments, and perhaps a circle."""
@@ -82,7 +82,7 @@ def content(value: object, limit: int | None) -> object:
     `limit` is the attribute value length limit in characters, `None` if there is none. A text of
     that length may go on elsewhere, and two different ones would look the same.
     """
-    if value is None or (isinstance(value, str) and value in _HIDDEN):
+    if value is None or (isinstance(value, str) and value in HIDDEN):
         return UNKNOWN
     return UNKNOWN if limit is not None and _may_be_cut(value, limit, 0) else value
 

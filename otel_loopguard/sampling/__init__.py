@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from otel_loopguard.sampling.dropping import DropWarning, can_drop, drop_warning
+from otel_loopguard.sampling.dropping import (
+    DropWarning,
+    can_drop,
+    drop_warning,
+    sampler_of,
+)
 from otel_loopguard.sampling.named import from_environment
 from otel_loopguard.sampling.providers import record_dropped
 from otel_loopguard.sampling.recording import RecordDropped
@@ -14,4 +19,5 @@ __all__ = [
     "drop_warning",
     "from_environment",
     "record_dropped",
+    "sampler_of",
 ]

@@ -45,6 +45,13 @@ def drop_warning(sampler: object) -> str | None:
     return None
 
 
+def sampler_of(span: object) -> object:
+    """Return the sampler that let a span through; the global one where that is not known."""
+    # Not public, but exact: the guard may be attached to another provider than the global one.
+    sampler = getattr(span, "_sampler", None)
+    return _global_sampler() if sampler is None else sampler
+
+
 class DropWarning:
     """Says once that spans are dropped before a guard can see them.
 
@@ -57,9 +64,7 @@ class DropWarning:
 
     def seen(self, span: object) -> None:
         """Look at the sampler of a span that has reached the guard."""
-        # Not public, but exact: the guard may be attached to another provider than the global one.
-        sampler = getattr(span, "_sampler", None)
-        self._judge(_global_sampler() if sampler is None else sampler)
+        self._judge(sampler_of(span))
 
     def requested(self, span: trace.Span) -> None:
         """Look at the global sampler if a model request is made below a span that was dropped."""

@@ -49,6 +49,30 @@ def test_calls_without_arguments_are_told_of_once(
 
     (message,) = said(caplog)
     assert message.startswith("the arguments of tool calls (first: search) are not on their spans")
+    assert "what makes 'agents' write them: not known" in message
+
+
+@pytest.mark.parametrize(
+    ("scope", "switch"),
+    [
+        (
+            "opentelemetry.instrumentation.genai.langchain",
+            "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY",
+        ),
+        ("com.anthropic.sdk.python", "ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE=content"),
+        ("agent_framework", "ENABLE_SENSITIVE_DATA=true"),
+    ],
+)
+def test_the_switch_is_that_of_the_instrumentation_at_hand(
+    process: Traced, caplog: pytest.LogCaptureFixture, scope: str, switch: str
+) -> None:
+    process.guard()
+    tracer = process.provider.get_tracer(scope)
+    with process.agent(), tracer.start_as_current_span("execute_tool search"):
+        pass
+
+    (message,) = said(caplog)
+    assert f"what makes {scope!r} write them: {switch};" in message
 
 
 def test_nothing_is_said_of_an_agent_that_shows_itself(

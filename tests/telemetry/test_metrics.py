@@ -71,6 +71,12 @@ def test_series_exist_at_zero_from_the_start(process: Traced) -> None:
                 "rule=unknown_tool action=abort: 0",
                 "rule=unknown_tool action=warn: 0",
             ],
+            "loopguard.gaps": [
+                "gap=arguments step.kind=tool: 0",
+                "gap=requested_calls step.kind=llm: 0",
+                "gap=result step.kind=tool: 0",
+                "gap=usage step.kind=llm: 0",
+            ],
             "loopguard.aborts": [
                 "abort.hook=cancel abort.result=failed: 0",
                 "abort.hook=cancel abort.result=ok: 0",
@@ -104,6 +110,16 @@ def test_after_a_trip(process: Traced) -> None:
                 "rule=repeated_result action=abort: 0",
                 "rule=repeated_result action=warn gen_ai.agent.name=scout: 1",
                 "rule=repeated_result action=warn: 0",
+            ],
+            "loopguard.gaps": [
+                "gap=arguments step.kind=tool gen_ai.agent.name=scout: 0",
+                "gap=arguments step.kind=tool: 0",
+                "gap=requested_calls step.kind=llm gen_ai.agent.name=scout: 0",
+                "gap=requested_calls step.kind=llm: 0",
+                "gap=result step.kind=tool gen_ai.agent.name=scout: 0",
+                "gap=result step.kind=tool: 0",
+                "gap=usage step.kind=llm gen_ai.agent.name=scout: 0",
+                "gap=usage step.kind=llm: 0",
             ],
             "loopguard.run.active": ["gen_ai.agent.name=scout: 0"],
             "loopguard.violations.by_tool": [
@@ -150,6 +166,7 @@ def test_units_and_kinds(process: Traced) -> None:
     assert metrics == snapshot(
         {
             "loopguard.violations": "Sum {violation}",
+            "loopguard.gaps": "Sum {gap}",
             "loopguard.aborts": "Sum {abort}",
             "loopguard.run.active": "Sum {run}",
             "loopguard.abort.duration": "Histogram s",

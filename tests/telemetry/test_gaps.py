@@ -1,0 +1,109 @@
+"""What steps did not show, as a counter: told when their run is over."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from otel_loopguard import guarded_run, telemetry
+from otel_loopguard.gaps import KINDS
+from tests._tracing import Traced, traced
+
+TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"}
+CHAT = {"gen_ai.operation.name": "chat"}
+
+
+@pytest.fixture
+def process() -> Generator[Traced]:
+    with traced() as made:
+        yield made
+
+
+def gaps(process: Traced) -> dict[str, float]:
+    """Return what was missing how often, for the agent."""
+    return {
+        str(labels["loopguard.gap"]): value
+        for labels, value in process.counts("loopguard.gaps")
+        if labels.get("gen_ai.agent.name") == "scout"
+    }
+
+
+def blind_turn(process: Traced) -> None:
+    for name, attributes in (("chat m", CHAT), ("execute_tool search", TOOL)):
+        with process.tracer.start_as_current_span(name, attributes=attributes):
+            pass
+
+
+def test_series_exist_at_zero_from_the_start(process: Traced) -> None:
+    process.guard()
+
+    zero = [({"loopguard.gap": gap, "loopguard.step.kind": kind}, 0) for gap, kind in KINDS.items()]
+    assert process.counts("loopguard.gaps") == zero
+
+
+def test_gaps_are_told_when_the_run_is_over(process: Traced) -> None:
+    process.guard()
+    with process.agent():
+        for _ in range(3):
+            blind_turn(process)
+        assert set(gaps(process).values()) == {0}, "nothing is added for each span"
+
+    assert gaps(process) == {"arguments": 3, "result": 3, "usage": 3, "requested_calls": 3}
+
+
+def test_a_run_that_no_span_ends_tells_them_too(process: Traced) -> None:
+    process.guard()
+    with guarded_run():
+        blind_turn(process)
+
+    assert process.total("loopguard.gaps", gap="arguments") == 1
+
+
+def test_an_agent_that_shows_itself_has_none(process: Traced) -> None:
+    process.guard()
+    with process.agent():
+        process.work(3)
+
+    assert gaps(process) == dict.fromkeys(KINDS, 0)
+
+
+def test_what_failed_has_no_result_and_no_usage_to_show(process: Traced) -> None:
+    process.guard()
+    with process.agent():
+        for name, attributes in (("chat m", CHAT), ("execute_tool search", TOOL)):
+            with (
+                pytest.raises(TimeoutError),
+                process.tracer.start_as_current_span(name, attributes=attributes),
+            ):
+                raise TimeoutError
+
+    assert gaps(process) == {"arguments": 1, "result": 0, "usage": 0, "requested_calls": 0}
+
+
+def test_calls_without_a_span_have_gaps_as_well(process: Traced) -> None:
+    process.guard()
+    with process.agent():
+        for _ in range(2):
+            with process.chat():
+                pass
+
+    assert gaps(process)["result"] == 2, "no input shows what came of the calls"
+    assert gaps(process)["arguments"] == 0
+
+
+def test_agents_are_told_apart_up_to_a_bound(
+    process: Traced, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(telemetry, "NAMES", 1)
+    process.guard()
+    for name in ("scout", "cook", "clerk"):
+        with process.agent(name):
+            blind_turn(process)
+
+    agents = {
+        str(labels["gen_ai.agent.name"]): value
+        for labels, value in process.counts("loopguard.gaps")
+        if labels["loopguard.gap"] == "arguments" and "gen_ai.agent.name" in labels
+    }
+    assert agents == {"scout": 1, "_OTHER": 2}
