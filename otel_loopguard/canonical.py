@@ -59,6 +59,8 @@ def canonical(value: object) -> Canonical:
     Iterators are never consumed, and the work is bounded: Python data of more than 100,000 parts
     is `UNKNOWN`. JSON text may have any length.
     """
+    if value is UNKNOWN:
+        return UNKNOWN
     try:
         kind = type(value)
         if kind is not dict and issubclass(kind, str):  # `isinstance` would ask the value

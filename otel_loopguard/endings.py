@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from otel_loopguard.canonical import UNKNOWN
@@ -46,6 +47,7 @@ _FILTERED = frozenset(
         "guardrail_intervened",
     )
 )
+_NONE = frozenset[str]()
 _TOOLS = frozenset(("tool_calls", "tool_call", "tool_use", "tool-calls", "function_call"))
 
 
@@ -89,6 +91,11 @@ def asks_for_tools(step: Step) -> bool:
     return asked or not _TOOLS.isdisjoint(_reasons_of(step))
 
 
-def _reasons_of(step: Step) -> set[str]:
+def _reasons_of(step: Step) -> frozenset[str]:
+    return _reasons_in(tuple(step.finish_reasons)) if step.finish_reasons else _NONE
+
+
+@lru_cache(256)
+def _reasons_in(finish_reasons: tuple[str, ...]) -> frozenset[str]:
     # Some write the name of an enumeration's member: `FinishReason.STOP`.
-    return {reason.rpartition(".")[2].lower() for reason in step.finish_reasons}
+    return frozenset(reason.rpartition(".")[2].lower() for reason in finish_reasons)

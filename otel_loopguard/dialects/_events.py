@@ -34,12 +34,16 @@ _OBJECT = msgspec.json.Decoder(dict[str, object])
 
 def answer_in_events(record: SpanRecord) -> object:
     """Return the messages that the model answered with; `None` if no event shows them."""
+    if not record.events:
+        return None
     whole = _whole(record, _WHOLE_ANSWERS)
     return list(_choices(record)) or None if whole is None else whole
 
 
 def input_in_events(record: SpanRecord) -> object:
     """Return the messages that the model was given; `None` if no event shows them."""
+    if not record.events:
+        return None
     whole = _whole(record, _WHOLE_CONVERSATIONS)
     return list(_given(record)) or None if whole is None else whole
 

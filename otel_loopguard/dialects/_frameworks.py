@@ -28,6 +28,8 @@ _SMOLAGENTS = f"{_PACKAGES}smolagents"
 _DSPY = f"{_PACKAGES}dspy"
 _ADK = "gcp.vertex.agent"
 
+AGENTS_BY_NAME = frozenset({_LANGCHAIN, _LLAMA_INDEX})
+"""Scopes of roots that are agents by their names."""
 _PYTHON_CALLS = frozenset({_SMOLAGENTS, _DSPY, _LLAMA_INDEX})
 _ANSWERING_TOOL = {_SMOLAGENTS: "final_answer", _DSPY: "finish"}
 

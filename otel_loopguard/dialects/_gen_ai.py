@@ -13,14 +13,14 @@ from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN
 from otel_loopguard.dialects._inputs import model_input
 from otel_loopguard.dialects._messages import model_answer
+from otel_loopguard.dialects._offered import offered_in
 from otel_loopguard.dialects._shown import messages_answered, messages_given
-from otel_loopguard.dialects._tools import Definition, offered_names, tool_answer
+from otel_loopguard.dialects._tools import tool_answer
 from otel_loopguard.dialects._usage import summed_usage_of, usage_of
 from otel_loopguard.dialects._values import (
-    content,
+    Attributes,
     first_content,
     first_text,
-    parsed,
     text,
     texts,
 )
@@ -50,7 +50,6 @@ _FINISH_REASONS = (
     semconv.ANTHROPIC_STOP_REASON,
 )
 _AGENT_NAME = (semconv.GEN_AI_AGENT_NAME, semconv.GEN_AI_WORKFLOW_NAME)
-_DEFINITIONS = msgspec.json.Decoder(list[Definition])
 
 
 def tool_step(record: SpanRecord) -> Step:
@@ -74,10 +73,7 @@ def tool_step(record: SpanRecord) -> Step:
 def model_step(record: SpanRecord) -> Step:
     """Return the model call that the span shows."""
     attributes, limit = record.attributes, record.value_length_limit
-    reasons = (texts(attributes.get(name)) for name in _FINISH_REASONS)
-    answer = model_answer(messages_answered(record), next(filter(None, reasons), ()), limit)
-    definitions = content(attributes.get(semconv.GEN_AI_TOOL_DEFINITIONS), limit)
-    offered = parsed(definitions, _DEFINITIONS) if definitions is not UNKNOWN else None
+    answer = model_answer(messages_answered(record), _reasons_in(attributes), limit)
     return Step(
         kind="llm",
         name=first_text(attributes, _MODEL_ASKED_FOR) or name_in(record),
@@ -85,13 +81,21 @@ def model_step(record: SpanRecord) -> Step:
         agent_id=text(attributes.get(semconv.GEN_AI_AGENT_CALL_ID)) or None,
         finish_reasons=answer.finish_reasons,
         tool_calls=answer.tool_calls,
-        offered_tools=UNKNOWN if offered is None else offered_names(offered),
+        offered_tools=offered_in(attributes.get(semconv.GEN_AI_TOOL_DEFINITIONS), limit),
         output=answer.output,
         response_id=text(attributes.get(semconv.GEN_AI_RESPONSE_ID)),
         provider=first_text(attributes, _PROVIDER),
         model=first_text(attributes, _MODEL_THAT_ANSWERED),
         **usage_of(attributes),
     )
+
+
+def _reasons_in(attributes: Attributes) -> tuple[str, ...]:
+    for name in _FINISH_REASONS:
+        found = texts(attributes.get(name))
+        if found:
+            return found
+    return ()
 
 
 def agent_step(record: SpanRecord) -> Step:

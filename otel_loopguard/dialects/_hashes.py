@@ -9,10 +9,8 @@ from otel_loopguard.spans import SpanRecord
 _HEX_TO_LETTERS = str.maketrans("0123456789abcdefABCDEF", "ghijklmnopqrstuvqrstuv")
 
 
-def or_hash(value: object, record: SpanRecord, name: str) -> object:
-    """Return `value`; where it is `UNKNOWN`, a text that stands for the hash in `name`."""
-    if value is not UNKNOWN:
-        return value
+def hash_of(record: SpanRecord, name: str) -> object:
+    """Return a text that stands for the hash in `name`; `UNKNOWN` if there is none."""
     digest = text(content(record.attributes.get(name), record.value_length_limit))
     # Letters beyond f: what is masked as volatile in a value (numbers, hex, UUIDs) is not this.
-    return f"hash:{digest.translate(_HEX_TO_LETTERS)}" if digest else value
+    return f"hash:{digest.translate(_HEX_TO_LETTERS)}" if digest else UNKNOWN

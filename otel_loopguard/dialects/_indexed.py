@@ -7,6 +7,7 @@ the form of OpenAI's Chat API.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import count
 
 from otel_loopguard.dialects._values import Attributes
@@ -18,6 +19,8 @@ _MARKS = ("role", "content", "finish_reason")
 
 def indexed_messages(attributes: Attributes, prefix: str) -> list[dict[str, object]] | None:
     """Return the messages below `prefix`; `None` if there are none."""
+    if not any(mark in attributes for mark in _first_marks(prefix)):
+        return None
     return [
         {
             **{field: attributes.get(f"{message}.{field}") for field in _FIELDS},
@@ -25,6 +28,11 @@ def indexed_messages(attributes: Attributes, prefix: str) -> list[dict[str, obje
         }
         for message in _numbered(attributes, prefix, _MARKS)
     ] or None
+
+
+@lru_cache
+def _first_marks(prefix: str) -> tuple[str, ...]:
+    return tuple(f"{prefix}.0.{mark}" for mark in _MARKS)
 
 
 def _calls(attributes: Attributes, message: str) -> Iterator[dict[str, object]]:

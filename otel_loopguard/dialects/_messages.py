@@ -69,6 +69,8 @@ def model_answer(
     answer without any is not written as the convention asks, and not believed when it shows no
     tool call: `opentelemetry-instrumentation-openai-agents-v2` writes calls as text.
     """
+    if messages is None:
+        return ModelAnswer(finish_reasons=finish_reasons)
     shown = content(messages, limit)
     read = parsed(shown, _MESSAGES) if shown is not UNKNOWN else None
     if not read or not any(_is_message(message) for message in read):
@@ -76,18 +78,22 @@ def model_answer(
     reasons = finish_reasons or tuple(
         reason for message in read if (reason := text(message.finish_reason))
     )
-    calls = tuple(call for message in read for call in _calls(message, limit))
-    said = [piece for message in read for piece in _said(message, limit)]
+    calls: list[ToolCall] = []
+    said: list[object] = []
+    for message in read:
+        calls += _calls(message, limit)
+        said += _said(message, limit)
     return ModelAnswer(
-        tool_calls=calls if calls or reasons else UNKNOWN,
+        tool_calls=tuple(calls) if calls or reasons else UNKNOWN,
         output=joined(said),
         finish_reasons=reasons,
     )
 
 
 def _is_message(message: _Message) -> bool:
-    shown = (message.parts, message.content, message.tool_calls)
-    return any(part is not None for part in shown)
+    if message.parts is not None or message.content is not None:
+        return True
+    return message.tool_calls is not None
 
 
 def _calls(message: _Message, limit: int | None) -> Iterator[ToolCall]:

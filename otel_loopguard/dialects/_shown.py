@@ -29,5 +29,8 @@ def messages_answered(record: SpanRecord) -> object:
 
 
 def _first_of(record: SpanRecord, names: Names) -> object:
-    found = (record.attributes.get(name) for name in names)
-    return next((value for value in found if value is not None), None)
+    for name in names:
+        value = record.attributes.get(name)
+        if value is not None:
+            return value
+    return None

@@ -24,6 +24,18 @@ _REASONING_TOKENS = (
 _COST = (semconv.PYDANTIC_COST,)
 
 
+_ALL = frozenset(
+    (
+        *_INPUT_TOKENS,
+        *_OUTPUT_TOKENS,
+        *_CACHE_READ_TOKENS,
+        *_CACHE_WRITE_TOKENS,
+        *_REASONING_TOKENS,
+        *_COST,
+    )
+)
+
+
 class Usage(TypedDict):
     """What a step has used, as the fields of a step."""
 
@@ -35,8 +47,20 @@ class Usage(TypedDict):
     cost_usd: float | None
 
 
+_NOTHING_KNOWN = Usage(
+    input_tokens=None,
+    output_tokens=None,
+    cache_read_tokens=None,
+    cache_write_tokens=None,
+    reasoning_tokens=None,
+    cost_usd=None,
+)
+
+
 def usage_of(attributes: Attributes) -> Usage:
     """Return what one call has used."""
+    if _ALL.isdisjoint(attributes):  # as is each span that starts
+        return _NOTHING_KNOWN
     return Usage(
         input_tokens=first_count(attributes, _INPUT_TOKENS),
         output_tokens=first_count(attributes, _OUTPUT_TOKENS),

@@ -22,6 +22,8 @@ Names: TypeAlias = Sequence[str]
 
 HIDDEN = frozenset({"__REDACTED__", "[REDACTED]", "<REDACTED>"})
 """What OpenInference, Strands and Claude Code write in place of a value that was to be hidden."""
+_LONGEST_HIDDEN = max(map(len, HIDDEN))
+"""Longer texts are not looked up: that would read all of each."""
 _MAX_DEPTH = 32
 """Deeper structures than this are taken as cut: nobody's arguments, and perhaps a circle."""
 _MAX_DIGITS = 18
@@ -32,6 +34,8 @@ _T = TypeVar("_T")
 
 def text(value: object) -> str:
     """Return `value` if it is a text, also an Enum that is one; else ""."""
+    if type(value) is str:
+        return value
     # `str.__str__` and not `str`: a text Enum is to give its value, not its name.
     return str.__str__(value) if isinstance(value, str) else ""
 
@@ -56,7 +60,8 @@ def texts(value: object) -> tuple[str, ...]:
 def first_count(attributes: Attributes, names: Names) -> int | None:
     """Return the first of `names` that is a whole number from 0 up, or the text of one."""
     for name in names:
-        found = _whole(attributes.get(name))
+        value = attributes.get(name)
+        found = value if type(value) is int else _whole(value)
         if found is not None and found >= 0:
             return found
     return None
@@ -82,7 +87,9 @@ def content(value: object, limit: int | None) -> object:
     `limit` is the attribute value length limit in characters, `None` if there is none. A text of
     that length may go on elsewhere, and two different ones would look the same.
     """
-    if value is None or (isinstance(value, str) and value in HIDDEN):
+    if value is None or (
+        isinstance(value, str) and len(value) <= _LONGEST_HIDDEN and value in HIDDEN
+    ):
         return UNKNOWN
     return UNKNOWN if limit is not None and _may_be_cut(value, limit, 0) else value
 

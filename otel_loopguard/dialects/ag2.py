@@ -19,10 +19,13 @@ import msgspec
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN
 from otel_loopguard.dialects._gen_ai import model_step, step_of
+from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
 
 _SCOPE = "opentelemetry.instrumentation.ag2"
+
+MARKS = Marks(scopes=frozenset({_SCOPE}))
 
 
 def read(record: SpanRecord) -> Step | None:

@@ -15,11 +15,14 @@ agents that hand over to one another no tool span is written, only one agent aft
 from __future__ import annotations
 
 from otel_loopguard import semconv
+from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.dialects._values import text
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
 
 _SCOPE = "agent_framework"
+
+MARKS = Marks(scopes=frozenset({_SCOPE}))
 
 
 def read(record: SpanRecord) -> Step | None:

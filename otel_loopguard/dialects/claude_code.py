@@ -22,6 +22,7 @@ import msgspec
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN
 from otel_loopguard.dialects._gen_ai import step_of
+from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.dialects._values import content, first_content, text
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
@@ -33,6 +34,8 @@ _COMMAND = (semconv.CLAUDE_COMMAND,)
 _OUTPUT = ("output", "content")
 _MAX_LENGTH = 60 * 1024
 """Longer ones are cut."""
+
+MARKS = Marks(scopes=frozenset({_SCOPE}))
 
 
 def read(record: SpanRecord) -> Step | None:

@@ -31,9 +31,16 @@ starts, and a small attribute limit drops the oldest first.
 
 from __future__ import annotations
 
+from otel_loopguard import semconv
 from otel_loopguard.dialects._gen_ai import READERS, input_of, model_step, operation_of, step_of
+from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import ModelInput, Step
+
+MARKS = Marks(
+    attributes=frozenset({semconv.GEN_AI_OPERATION_NAME, semconv.LLM_REQUEST_TYPE}),
+    words=frozenset(READERS),
+)
 
 
 def read(record: SpanRecord) -> Step | None:

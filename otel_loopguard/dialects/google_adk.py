@@ -24,6 +24,7 @@ from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN
 from otel_loopguard.dialects._gemini import gemini_answer, gemini_input, gemini_tools
 from otel_loopguard.dialects._gen_ai import agent_step, input_of, model_step, step_of
+from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.dialects._tools import structure
 from otel_loopguard.dialects._values import first_content, text
 from otel_loopguard.spans import SpanRecord
@@ -36,6 +37,8 @@ _RESULT = (semconv.ADK_TOOL_RESPONSE,)
 _REQUEST = (semconv.ADK_REQUEST,)
 _RESPONSE = (semconv.ADK_RESPONSE,)
 _NO_RESULT = {"result": "<not specified>"}
+
+MARKS = Marks(scopes=frozenset({_SCOPE}))
 
 
 def read(record: SpanRecord) -> Step | None:

@@ -22,6 +22,7 @@ import msgspec
 
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN, Unknown
+from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.dialects._said import Said, new_in
 from otel_loopguard.dialects._tools import Definition, offered_names
 from otel_loopguard.dialects._values import (
@@ -37,6 +38,7 @@ from otel_loopguard.dialects._values import (
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import ModelInput, Step, ToolAnswer, ToolCall
 
+_AGENT = "haystack.agent.run"
 _MODEL_CALL = "haystack.agent.step.llm"
 _TOOL_CALL = "haystack.agent.step.tool"
 
@@ -91,6 +93,8 @@ class _Failure(msgspec.Struct, frozen=True, kw_only=True):
 _INPUT = msgspec.json.Decoder(_Input)
 _OUTPUT = msgspec.json.Decoder(_Output)
 _FAILURE = msgspec.json.Decoder(_Failure)
+
+MARKS = Marks(words=frozenset({_AGENT, _MODEL_CALL, _TOOL_CALL}))
 
 
 def read(record: SpanRecord) -> Step | None:
@@ -196,4 +200,4 @@ def _said(message: _Message, limit: int | None) -> Said:
     )
 
 
-_READERS = {"haystack.agent.run": _agent, _MODEL_CALL: _llm, _TOOL_CALL: _tool}
+_READERS = {_AGENT: _agent, _MODEL_CALL: _llm, _TOOL_CALL: _tool}

@@ -25,6 +25,7 @@ import msgspec
 
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN, Unknown
+from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.dialects._provider_answers import model_answer_in
 from otel_loopguard.dialects._said import requested
 from otel_loopguard.dialects._tools import Definition, offered_names, tool_answer
@@ -62,6 +63,8 @@ class _Returned(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 _USAGE = msgspec.json.Decoder(_Usage)
 _RETURNED = msgspec.json.Decoder(_Returned)
 _DEFINITIONS = msgspec.json.Decoder(list[Definition])
+
+MARKS = Marks(attributes=frozenset({semconv.LANGSMITH_SPAN_KIND}))
 
 
 def read(record: SpanRecord) -> Step | None:

@@ -16,11 +16,14 @@ import msgspec
 
 from otel_loopguard import semconv
 from otel_loopguard.dialects._gen_ai import tool_step
+from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.dialects._values import text
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
 
 _CALL = "tools/call"
+
+MARKS = Marks(attributes=frozenset({semconv.MCP_METHOD_NAME}))
 
 
 def read(record: SpanRecord) -> Step | None:

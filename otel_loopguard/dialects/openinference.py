@@ -39,6 +39,7 @@ from otel_loopguard.dialects._flattened import (
     flattened_input,
     flattened_tools,
 )
+from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.dialects._response_ids import previous_in, response_id_in
 from otel_loopguard.dialects._said import requested
 from otel_loopguard.dialects._values import (
@@ -76,6 +77,10 @@ _REASONING_TOKENS = (semconv.LLM_TOKENS_REASONING, semconv.GEN_AI_USAGE_REASONIN
 _COST = (semconv.LLM_COST_TOTAL, semconv.PYDANTIC_COST)
 _SHOWS_RESPONSE = (semconv.OPENINFERENCE_OUTPUT_VALUE, semconv.LLM_INVOCATION_PARAMETERS)
 _LAYOUT = Layout(message=".message", call=".tool_call", function=".function")
+
+MARKS = Marks(
+    attributes=frozenset({semconv.OPENINFERENCE_SPAN_KIND}), scopes=frameworks.AGENTS_BY_NAME
+)
 
 
 def read(record: SpanRecord) -> Step | None:

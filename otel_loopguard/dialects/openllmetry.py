@@ -32,6 +32,7 @@ from otel_loopguard.dialects._flattened import (
     numbered,
 )
 from otel_loopguard.dialects._llama_index import outcome, requests
+from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.dialects._traceloop import unwrapped_input, unwrapped_output
 from otel_loopguard.dialects._values import (
     Attributes,
@@ -77,6 +78,11 @@ _LAYOUT = Layout()
 _PACKAGES = ("opentelemetry.instrumentation.", "traceloop.")
 _KINDS_IN_NAMES = (".tool", ".agent", ".workflow")
 _CREW_USAGE = re.compile(r"\bprompt_tokens=(\d+) .*\bcompletion_tokens=(\d+)")
+
+MARKS = Marks(
+    attributes=frozenset({semconv.TRACELOOP_SPAN_KIND, semconv.LLM_REQUEST_TYPE}),
+    endings=_KINDS_IN_NAMES,
+)
 
 
 def read(record: SpanRecord) -> Step | None:

@@ -24,6 +24,7 @@ import msgspec
 
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN, Unknown
+from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.dialects._said import requested
 from otel_loopguard.dialects._tools import Definition, offered_names
 from otel_loopguard.dialects._values import (
@@ -73,6 +74,8 @@ class _Call(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 _CALLS = msgspec.json.Decoder(list[_Call])
 _DEFINITION = msgspec.json.Decoder(Definition)
 _TEXT = msgspec.json.Decoder(str)
+
+MARKS = Marks(attributes=frozenset({semconv.AI_OPERATION_ID}))
 
 
 def read(record: SpanRecord) -> Step | None:

@@ -32,15 +32,21 @@ def hear(opened: OpenStep, facts: Facts, *, acts_on: bool) -> list[Heard]:
     be told of a plain success.
     """
     rules, late = opened.rules, opened.late
-    plain = facts.plain and acts_on and not late
+    plain = facts.plain and acts_on
     found: list[Heard] = []
-    for detector in rules.at_news if plain else rules.late if late else rules.at_result:
+    if late:
+        asked = rules.late_news if plain else rules.late
+    else:
+        asked = rules.at_news if plain else rules.at_result
+    for detector in asked:
         finding = detector.check(facts)
         if finding is not None:
             found.append((detector, finding, opened.agent))
     if not plain:
         rules.awake = rules.moving
-    for detector in rules.moving_late if late else rules.awake:
+    for detector in rules.calls if late else ():
+        detector.commit(facts)
+    for detector in rules.awake:
         detector.commit(facts)
     if plain and rules.awake:
         rules.awake = tuple([d for d in rules.awake if not d.rests])

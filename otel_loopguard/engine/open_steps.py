@@ -181,8 +181,11 @@ class OpenSteps:
 
     def _working(self) -> OpenStep | None:
         """Return the open step that started last, agents left out: they work by their steps."""
-        opened = chain(reversed(self._named), reversed(self._nameless))
-        return next((each for each in opened if each.kind != "agent"), None)
+        for steps in (self._named, self._nameless):
+            for each in reversed(steps):
+                if each.kind != "agent":
+                    return each
+        return None
 
     def latest(self) -> OpenStep | None:
         """Return the open step that started last."""

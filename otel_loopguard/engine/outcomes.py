@@ -9,7 +9,6 @@ import msgspec
 
 from otel_loopguard.canonical import UNKNOWN, canonical
 from otel_loopguard.detectors import Facts
-from otel_loopguard.endings import finished
 from otel_loopguard.engine.agent_rules import AgentRules
 from otel_loopguard.engine.memory import KEPT, Memory
 from otel_loopguard.engine.open_steps import OpenStep
@@ -88,7 +87,9 @@ class Outcomes:
             facts, ends = self.of_tool(opened, step, elapsed_s)
             return self._with_words(facts, opened, step, silent_s), ends
         facts = self._of_other(opened, step, elapsed_s, silent_s)
-        return facts, finished(step) if opened.kind == "llm" else None
+        if opened.kind != "llm":
+            return facts, None
+        return facts, facts.turn is not None and facts.turn.final
 
     def _of_other(self, opened: OpenStep, step: Step, elapsed_s: float, silent_s: float) -> Facts:
         """Return what is known of a step that is no tool call, now that it has come back.
@@ -135,7 +136,11 @@ class Outcomes:
         options = owner.options_of(opened.name) if owner.tools else None
         call, _, arguments = opened.identity
         if call is None and opened.rules.compares:
-            named = msgspec.structs.replace(step, name=opened.name)
+            named = (
+                step
+                if step.name == opened.name
+                else msgspec.structs.replace(step, name=opened.name)
+            )
             opened.identity = call, _, arguments = identify(named, options, owner.key)
         result = canonical(step.result)
         error = step.error

@@ -9,7 +9,7 @@ import msgspec
 
 from otel_loopguard.canonical import UNKNOWN, Unknown, canonical, fingerprint
 from otel_loopguard.detectors import Turn
-from otel_loopguard.endings import asks_for_tools, ending_of, finished
+from otel_loopguard.endings import asks_for_tools, ending_of
 from otel_loopguard.engine.memory import KEPT
 from otel_loopguard.settings import ToolOptions
 from otel_loopguard.steps import Step
@@ -64,10 +64,11 @@ def turn_of(step: Step) -> Turn | None:
     """Return what a model turn brought; `None` if the call failed."""
     if step.error is not None:
         return None
+    ending = ending_of(step)
     return Turn(
         output=_output_of(step),
-        cut=ending_of(step) == "truncated",
-        final=finished(step),
+        cut=ending == "truncated",
+        final=ending == "complete" and isinstance(step.output, str),
         asks=asks_for_tools(step),
     )
 

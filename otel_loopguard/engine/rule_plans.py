@@ -40,12 +40,16 @@ class Plan(NamedTuple):
     """Asked when a tool call came back with something plainly new."""
     late: Places
     """Asked when a step comes back whose arguments were not known before."""
+    late_news: Places
+    """Asked when such a step came back with something plainly new."""
     timed: Places
     """Asked when time passes and nothing happens."""
     at_start: Places
     """Advance with a step whose arguments are not known yet."""
     started: Places
     """Advance with a step whose arguments are known."""
+    calls: Places
+    """Advance once the arguments of a step are known, and no sooner."""
     moving: Places
     """Advance with a result."""
     moving_late: Places
@@ -78,9 +82,13 @@ def plan_of(traits: Sequence[Trait], kind: StepKind, rules: frozenset[str] | Non
         at_result=_places(entry for entry in asked if entry[2] == "result"),
         at_news=_places(entry for entry in asked if entry[2] == "result" and entry[3]),
         late=_places(entry for entry in asked if entry[2] != "start"),
+        late_news=_places(
+            entry for entry in asked if entry[2] == "call" or (entry[2] == "result" and entry[3])
+        ),
         timed=_places(entry for entry in asked if entry[1].rule in TIMED),
         at_start=_places(entry for entry in told if entry[2] == "start"),
         started=_places(entry for entry in told if entry[2] != "result"),
+        calls=_places(entry for entry in told if entry[2] == "call"),
         moving=_places(entry for entry in told if entry[2] == "result"),
         moving_late=_places(entry for entry in told if entry[2] != "start"),
     )
@@ -98,11 +106,13 @@ class RuleSet:
         "at_result",
         "at_start",
         "awake",
+        "calls",
         "compares",
         "early",
         "early_blind",
         "early_seeing",
         "late",
+        "late_news",
         "moving",
         "moving_late",
         "started",
@@ -129,9 +139,12 @@ class RuleSet:
         self.at_news = _picked(every, plan.at_news)
         same = plan.late == plan.at_result
         self.late = self.at_result if same else _picked(every, plan.late)
+        same = plan.late_news == plan.at_news
+        self.late_news = self.at_news if same else _picked(every, plan.late_news)
         self.timed = _picked(every, plan.timed)
         self.at_start = _picked(every, plan.at_start)
         self.started = _picked(every, plan.started)
+        self.calls = _picked(every, plan.calls)
         self.moving = self.awake = _picked(every, plan.moving)
         same = plan.moving_late == plan.moving
         self.moving_late = self.moving if same else _picked(every, plan.moving_late)
