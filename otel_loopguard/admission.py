@@ -7,10 +7,11 @@ from contextlib import suppress
 from contextvars import Token
 
 from otel_loopguard.decisions import Decision
-from otel_loopguard.runs import REQUESTS, Run, Verdict
+from otel_loopguard.runs import REQUESTS, Run
 from otel_loopguard.span_tree import Node
 from otel_loopguard.steps import Step
 from otel_loopguard.tracker import RunTracker
+from otel_loopguard.verdicts import Verdict
 
 _REQUEST = Step(kind="llm")
 

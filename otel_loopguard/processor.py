@@ -26,7 +26,7 @@ from otel_loopguard.environment import resolve_mode
 from otel_loopguard.installed_dialects import all_dialects
 from otel_loopguard.live_spans import record_of
 from otel_loopguard.policy import Mode, Policy
-from otel_loopguard.runs import Run, Verdict
+from otel_loopguard.runs import Run
 from otel_loopguard.sampling import DropWarning
 from otel_loopguard.steps import UNKNOWN
 from otel_loopguard.surroundings import Surroundings, run_in_baggage
@@ -34,6 +34,7 @@ from otel_loopguard.switches import GENAI_CONTENT, content_switch
 from otel_loopguard.telemetry import Telemetry
 from otel_loopguard.timer import Timer, has_time_limits
 from otel_loopguard.tracker import RunTracker
+from otel_loopguard.verdicts import Verdict
 
 if TYPE_CHECKING:
     from opentelemetry._logs import LoggerProvider

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Callable, Iterable
 
-from otel_loopguard.conversations import Conversations, conversation_of
+from otel_loopguard.conversations import conversation_of
 from otel_loopguard.decisions import RunReport
-from otel_loopguard.forks import in_children
-from otel_loopguard.joins import Joins, Key
-from otel_loopguard.misplaced import Unattached, caller_of
-from otel_loopguard.open_runs import IDLE_S, OpenRuns
+from otel_loopguard.joins import Key
+from otel_loopguard.misplaced import caller_of
+from otel_loopguard.open_runs import IDLE_S
 from otel_loopguard.policy import Policy
-from otel_loopguard.runs import CURRENT, Run, RunKind, Slot
-from otel_loopguard.span_tree import Node, SpanTree
+from otel_loopguard.run_keeper import RunKeeper
+from otel_loopguard.runs import CURRENT, Run, Slot
+from otel_loopguard.span_tree import Node
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import UNKNOWN, ModelInput, Step
 
 _NANOSECONDS = 1e9
 
 
-class RunFinder:
-    """The runs of one guard, and the spans that lead to them.
+class RunFinder(RunKeeper):
+    """The runs of one guard, and how each span finds its own.
 
     Args:
         policy: what each run's guard goes by.
         live: spans arrive as they happen, in the contexts of their runs.
-        on_closed: told of each run that ended otherwise than by a span; without a report, in a
-            forked child, of each that its parent process goes on with.
+        on_closed: that of `RunKeeper`.
 
     """
 
@@ -39,48 +36,17 @@ class RunFinder:
         live: bool,
         on_closed: Callable[[Run, RunReport | None], object] | None = None,
     ) -> None:
-        self.policy = policy
-        self.lock = threading.RLock()
-        self.spans = SpanTree(self._lost)
+        super().__init__(policy, on_closed=on_closed)
         self._live = live
-        self._on_closed = on_closed
         self.hears_in_context = True
         """Spans are told of in the contexts that they start in, not in those of other threads."""
-        self._conversations = Conversations()
-        self._runs = OpenRuns()
-        self._joins = Joins()
-        self._unattached = Unattached()
-        self._converses = policy.settings.scope == "conversation"
-        self._untold: deque[tuple[Run, RunReport | None]] = deque()
-        in_children(self, RunFinder._leave_to_parent)
-
-    def enter(self, record: SpanRecord, live: object = None) -> Node:
-        """Take in a span that was not known."""
-        node = self.spans.enter(record, live)
-        self._unattached.started(node, record)
-        self.hear_conversation(node, record)
-        return node
-
-    def hear_conversation(self, node: Node, record: SpanRecord) -> None:
-        """Read which conversation a span belongs to, where limits are held against those."""
-        if self._converses:
-            node.conversation = conversation_of(record) or node.conversation
-            if node.run is not None and node.run.conversation is None:
-                node.run.conversation = node.conversation
-
-    def leave(self, node: Node) -> Run | None:
-        """Close a span; return the run that ends with it."""
-        self.spans.close(node)
-        self._unattached.ended(node)
-        run = node.run
-        return None if run is None or run.root is not node or run.ended else run
 
     def place(self, node: Node, step: Step, record: SpanRecord) -> None:
         """Hang a span where it belongs, if its instrumentation hung it elsewhere."""
         if step.kind == "agent":
             belongs_to = caller_of(node, record)
         elif step.kind == "llm" and node.parent is None:
-            belongs_to = self._unattached.leaf(self.in_context() if self._live else None)
+            belongs_to = self.unattached.leaf(self.in_context() if self._live else None)
         else:
             return
         if belongs_to is not None and belongs_to.run_above() is not None:
@@ -105,7 +71,7 @@ class RunFinder:
             explicit, opened = self._of_name(named, node, record)
         known = explicit or self._around(node, step)
         if known is not None:
-            self._runs.seen(known)
+            self.going.seen(known)
             return known, opened
         if step.kind != "agent" and (record.parent_id is None or record.parent_is_remote):
             return self._without_parent(node, step, record, heard)
@@ -115,9 +81,9 @@ class RunFinder:
         """Take note of the ids in a model's answer, by which a later call may be found."""
         for call in () if step.tool_calls is UNKNOWN else step.tool_calls:
             if call.call_id:
-                self._joins.keep(("call", call.call_id), run)
+                self.joins.keep(("call", call.call_id), run)
         if step.response_id and (run.kind == "joined" or node.parent is None):
-            self._joins.keep(("response", step.response_id), run)
+            self.joins.keep(("response", step.response_id), run)
 
     def explicit(self, node: Node | None) -> tuple[Run | None, bool]:
         """Return the run of the `guarded_run` around the calling code; say whether it is opened."""
@@ -143,105 +109,13 @@ class RunFinder:
         run = None if slot is None else slot.runs.get(self)
         if run is None or not run.is_abandoned:
             return run
-        self._close(run)
+        self.shut(run)
         return None
-
-    def open(
-        self,
-        kind: RunKind,
-        run_id: str,
-        slot: Slot,
-        root: Node | None,
-        *,
-        at_s: float | None = None,
-        conversation: str | None = None,
-    ) -> Run:
-        """Open a run and put it into the slot; `root` is the span that will end it."""
-        with self.lock:
-            carried = self._conversations.carried(conversation)
-            run = Run(run_id, kind, self.policy, slot, carried)
-            run.conversation = conversation
-            run.guard.start(at_s)
-            run.root = run.top = root
-            for idle in self._runs.idle():
-                self._close(idle)
-            slot.runs[self] = run
-            too_many = self._runs.add(run)
-            if too_many is not None:
-                self._close(too_many)
-            return run
-
-    def close(self, run: Run) -> RunReport:
-        """End a run that no span ends, tell of it, and return what became of it."""
-        with self.lock:
-            report = self._close(run)
-        self.tell()
-        return report
-
-    def tell(self) -> None:
-        """Tell of the runs that have ended otherwise than by a span. Never called in the lock."""
-        while self._untold:
-            try:
-                run, report = self._untold.popleft()
-            except IndexError:  # another thread was faster
-                return
-            if self._on_closed is not None:
-                self._on_closed(run, report)
-
-    def over(self, run: Run, report: RunReport) -> None:
-        """Take note that a run has ended of which no verdict tells."""
-        self._untold.append((run, report))
-
-    def end(self, run: Run) -> RunReport:
-        """End a run, and return what became of it."""
-        for step in run.requested.over():
-            run.guard.check(step, commit=True)
-            run.guard.record(step)
-        run.slot.runs.pop(self, None)
-        self._runs.remove(run)
-        run.final, run.ended = run.report(), True
-        self._conversations.keep(run.conversation, run.guard.carried())
-        # Spans of the run are remembered for a while, what was known of it need not be.
-        run.guard.reset()
-        run.forget()
-        return run.final
-
-    def open_runs(self) -> tuple[Run, ...]:
-        """Return the runs that have not ended, oldest first."""
-        with self.lock:
-            return tuple(self._runs)
-
-    def evicted(self) -> dict[str, int]:
-        """Return how much was forgotten because a store was full, by store."""
-        stores = {
-            "spans": self.spans.evicted,
-            "runs": self._runs.evicted,
-            "ids": self._joins.evicted,
-        }
-        return stores | ({"conversations": self._conversations.evicted} if self._converses else {})
-
-    def _close(self, run: Run) -> RunReport:
-        """End a run; what is to be told of it is told outside the lock."""
-        if run.final is not None:
-            return run.final
-        report = self.end(run)
-        self.over(run, report)
-        return report
-
-    def _leave_to_parent(self) -> None:
-        """Begin anew in a forked child: runs that go on do so in the parent process."""
-        self.lock = threading.RLock()
-        for run in self._runs:
-            run.ended = True
-            run.slot.runs.pop(self, None)
-            self._untold.append((run, None))
-        self.spans.leave_to_parent()
-        self._runs, self._joins, self._unattached = OpenRuns(), Joins(), Unattached()
 
     def _around(self, node: Node, step: Step) -> Run | None:
         above = node.run_above()
         if above is not None and above.is_abandoned:
-            self._close(above)
+            self.shut(above)
             above = None
         if above is not None and above.kind != "root":
             return None if above.starts_over_at(node) else above
@@ -290,7 +164,7 @@ class RunFinder:
             return self._own(node, step), True
         run = self._held(f"{node.trace_id:032x}-{node.span_id:016x}", node, step, record)
         if conversation is not None:
-            self._joins.keep(("conversation", conversation), run)
+            self.joins.keep(("conversation", conversation), run)
         return run, True
 
     def _joined(
@@ -300,14 +174,14 @@ class RunFinder:
 
         It is over if nothing has happened for long, or if a person speaks after it has finished.
         """
-        run = self._joins.find(keys)
+        run = self.joins.find(keys)
         if run is None or run.kind != "joined":
             return run
         silent_s = (record.started_ns - run.last_ns) / _NANOSECONDS
         answered = given is not None and given.spoken and run.guard.is_complete
         if not answered and silent_s < IDLE_S:
             return run
-        self._close(run)
+        self.shut(run)
         return None
 
     def _of_name(self, name: str, node: Node, record: SpanRecord) -> tuple[Run, bool]:
@@ -317,7 +191,7 @@ class RunFinder:
             self._go_on(known, node, record)
             return known, False
         run = self._held(name, node, None, record)
-        self._joins.keep(("run", name), run)
+        self.joins.keep(("run", name), run)
         return run, True
 
     def _held(self, run_id: str, node: Node, step: Step | None, record: SpanRecord) -> Run:
@@ -330,17 +204,10 @@ class RunFinder:
         return run
 
     def _go_on(self, run: Run, node: Node, record: SpanRecord) -> None:
-        self._runs.seen(run)
+        self.going.seen(run)
         run.last_ns = max(run.last_ns, record.started_ns)
         if run.kind == "joined" and (run.top is None or not run.top.is_open):
             run.top = node.local_root()
-
-    def _lost(self, node: Node) -> None:
-        """End the run of a span whose end will not be known for it any more."""
-        run = node.run
-        if run is not None and run.root is node and not run.ended:
-            self._runs.evicted += 1
-            self._close(run)
 
 
 def _keys(conversation: str | None, given: ModelInput | None) -> list[Key]:

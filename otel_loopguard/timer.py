@@ -8,9 +8,10 @@ from collections.abc import Callable
 from math import inf
 
 from otel_loopguard.forks import renew_in_children
-from otel_loopguard.runs import Run, Verdict
+from otel_loopguard.runs import Run
 from otel_loopguard.settings import Limits, Settings
 from otel_loopguard.tracker import RunTracker
+from otel_loopguard.verdicts import Verdict
 
 GRAIN_S = 0.01
 """Seconds between two looks at the runs, at least."""

@@ -17,12 +17,13 @@ from otel_loopguard.detectors import COUNTED
 from otel_loopguard.dialects import BUILT_IN, Dialect, read_input, read_step
 from otel_loopguard.policy import Policy
 from otel_loopguard.run_finder import RunFinder
-from otel_loopguard.runs import Run, Verdict
+from otel_loopguard.runs import Run
 from otel_loopguard.seen_twice import add_up, shown_by
 from otel_loopguard.span_tree import Node
 from otel_loopguard.spanless_calls import SpanlessCalls
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step, StepKind
+from otel_loopguard.verdicts import Verdict
 
 
 def _no_name() -> str | None:

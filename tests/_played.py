@@ -10,10 +10,11 @@ from typing import NamedTuple
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.policy import Policy
 from otel_loopguard.replay.span_order import in_order
-from otel_loopguard.runs import CURRENT, Run, Verdict
+from otel_loopguard.runs import CURRENT, Run
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import SpanKey, Step
 from otel_loopguard.tracker import RunTracker
+from otel_loopguard.verdicts import Verdict
 from tests._recordings import Recording, Truth
 
 Feed = Iterable[tuple[SpanRecord, bool]]

@@ -11,9 +11,10 @@ from otel_loopguard.doctor.sightings import RunsSeen, Seen, SeenTwice, Sighting
 from otel_loopguard.doctor.tally import Tally
 from otel_loopguard.policy import Policy
 from otel_loopguard.replay.span_order import SpanMoment, in_order
-from otel_loopguard.runs import Run, Verdict
+from otel_loopguard.runs import Run
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.tracker import RunTracker
+from otel_loopguard.verdicts import Verdict
 
 _Key = tuple[int, int]
 

@@ -13,11 +13,12 @@ from otel_loopguard.policy import Policy
 from otel_loopguard.replay.results import PlayedRun, ReplayedRun, replayed_violation
 from otel_loopguard.replay.savings import Savings
 from otel_loopguard.replay.span_order import in_order
-from otel_loopguard.runs import Run, Verdict
+from otel_loopguard.runs import Run
 from otel_loopguard.settings import Settings
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
 from otel_loopguard.tracker import RunTracker
+from otel_loopguard.verdicts import Verdict
 
 _NANOSECONDS = 1e9
 

@@ -24,10 +24,11 @@ from otel_loopguard import (
 )
 from otel_loopguard.replay.span_order import in_order
 from otel_loopguard.run_finder import RunFinder
-from otel_loopguard.runs import CURRENT, Run, Verdict
+from otel_loopguard.runs import CURRENT, Run
 from otel_loopguard.span_tree import Node
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.tracker import RunTracker
+from otel_loopguard.verdicts import Verdict
 from tests.properties import test_dialects
 from tests.properties.test_runs import POLICY
 
@@ -62,10 +63,10 @@ def assert_bounded(finder: RunFinder) -> None:
     store: Any = finder
     assert len(spans._nodes) <= SPANS
     assert len(spans._ended) <= ENDED
-    assert len(store._runs._runs) <= RUNS
-    assert len(store._runs._rootless) <= ROOTLESS
-    assert len(store._joins._runs) <= JOINS
-    assert len(store._unattached._leaves) <= LEAVES
+    assert len(store.going._runs) <= RUNS
+    assert len(store.going._rootless) <= ROOTLESS
+    assert len(store.joins._runs) <= JOINS
+    assert len(store.unattached._leaves) <= LEAVES
     for run in finder.open_runs():
         waiting: Any = run.requested
         assert len(run.open_calls) <= CALLS

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otel_loopguard import Decision, Policy, RunReport, open_runs, runs, span_tree
-from otel_loopguard.runs import CURRENT, Run, Verdict
+from otel_loopguard.runs import CURRENT, Run
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.tracker import RunTracker
+from otel_loopguard.verdicts import Verdict
 
 POLICY = Policy(
     max_steps=9,

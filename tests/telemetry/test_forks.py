@@ -237,7 +237,7 @@ def test_forks_in_the_middle_of_other_threads_spans() -> None:
     """
     scene = """
 over, ended = threading.Event(), []
-guard._telemetry.run_ended = lambda agent, report: ended.append((agent, report.trip is not None))
+guard._telemetry.run_ended = lambda agent, report, _: ended.append((agent, report.trip is not None))
 
 def hammer():
     CURRENT.set(None)

@@ -15,6 +15,7 @@ from opentelemetry.sdk.trace import ConcurrentMultiSpanProcessor, TracerProvider
 
 from otel_loopguard import Policy, RunAborted, guarded_run
 from otel_loopguard.decisions import RunReport
+from otel_loopguard.gaps import Gaps
 from otel_loopguard.runs import Run
 from tests._tracing import Traced, traced
 
@@ -34,9 +35,9 @@ def reports(process: Traced) -> list[tuple[str, RunReport]]:
     written: Any = guard
     tell = written._telemetry.run_ended
 
-    def run_ended(agent: str, report: RunReport) -> None:
+    def run_ended(agent: str, report: RunReport, gaps: Gaps) -> None:
         told.append((agent, report))
-        tell(agent, report)
+        tell(agent, report, gaps)
 
     written._telemetry.run_ended = run_ended
     return told

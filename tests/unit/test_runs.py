@@ -14,11 +14,12 @@ import pytest
 
 from otel_loopguard import LoopGuard, Policy, RunReport, open_runs, runs, span_tree, tracker
 from otel_loopguard.engine.run_state import RunState
-from otel_loopguard.runs import CURRENT, Run, Slot, Verdict
+from otel_loopguard.runs import CURRENT, Run, Slot
 from otel_loopguard.span_tree import Node
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import StepKind
 from otel_loopguard.tracker import RunTracker
+from otel_loopguard.verdicts import Verdict
 
 AGENT: Mapping[str, object] = {"gen_ai.operation.name": "invoke_agent"}
 MODEL: Mapping[str, object] = {"gen_ai.operation.name": "chat"}
