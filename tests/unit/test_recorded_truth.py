@@ -6,12 +6,11 @@ import pytest
 
 from otel_loopguard.canonical import UNKNOWN
 from scripts.recordings_page import PAGE, figures, page
-from tests._played import Found, Played, live, replayed
+from tests._played import Played, replayed
 from tests._recordings import Recording, recordings, true_folders
 from tests._truth import EXCEPTIONS, Departure, reason_of
 
 TRUE = [recording for recording in recordings() if recording.folder in true_folders()]
-HAPPENED = [recording for recording in TRUE if recording.written_events()]
 HEALTHY = ("finish3", "varying", "truncated", "empty", "poll")
 
 
@@ -74,23 +73,3 @@ def test_a_loop_trips_where_it_can_be_seen(recording: Recording) -> None:
 )
 def test_a_healthy_run_is_left_alone(recording: Recording) -> None:
     assert replayed(recording).trips == frozenset()
-
-
-def told(played: Played, recording: Recording) -> list[Found]:
-    """Return what was reported; without the span of a model call where live it is another one."""
-    without = reason_of(recording, "live span") is not None
-    return sorted(
-        each._replace(span=None) if without and not each.tool else each for each in played.found
-    )
-
-
-@pytest.mark.parametrize("in_context", [True, False], ids=["one-context", "no-context"])
-@pytest.mark.parametrize("recording", HAPPENED, ids=str)
-def test_live_equals_replay(recording: Recording, *, in_context: bool) -> None:
-    happened, recorded = live(recording, in_context=in_context), replayed(recording)
-    assert happened.counts == recorded.counts
-    assert happened.tokens == recorded.tokens
-    if reason_of(recording, "live decisions") is None:
-        assert told(happened, recording) == told(recorded, recording)
-    else:
-        assert set(told(happened, recording)) < set(told(recorded, recording))
