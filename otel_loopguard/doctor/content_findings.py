@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from otel_loopguard import switches
-from otel_loopguard.doctor.finding import Finding, of, some
+from otel_loopguard.doctor.finding import Finding, Name, of, some
 from otel_loopguard.doctor.sightings import ScopeSeen, Seen
 
 _WITHOUT_ARGUMENTS = (
     "repeated_call, repeated_result, cyclic_calls, revisited_results, no_novelty, "
-    "unchanged_result and stagnation see nothing of these calls; limits, same-tool limits, "
-    "repeated_error and truncated_turns act"
+    "unchanged_result and stagnation see nothing of these calls; limits, repeated_error, "
+    "truncated_turns and agent_handoff_cycle act"
 )
 _WITHOUT_RESULTS = (
-    "repeated_call stands in for the rules that compare results (repeated_result, "
-    "revisited_results, no_novelty, unchanged_result): it waits longer, and takes polling for a "
-    "loop"
+    "repeated_call and cyclic_calls stand in for the rules that compare results "
+    "(repeated_result, revisited_results, no_novelty, unchanged_result, stagnation): they wait "
+    "longer, and take polling for a loop"
 )
 _WITHOUT_ANSWERS = (
     "repeated_output and unknown_tool see nothing, and a call that has no span of its own stays "
@@ -100,7 +100,7 @@ def _model_calls(scope: ScopeSeen) -> Iterator[Finding]:
 
 
 def _missing(
-    scope: ScopeSeen, finding: str, what: str, means: str, *, is_blind: bool = False
+    scope: ScopeSeen, finding: Name, what: str, means: str, *, is_blind: bool = False
 ) -> Finding:
     """Return a finding whose remedy is the switch for content."""
     switch = switches.switch_of(scope.scope)

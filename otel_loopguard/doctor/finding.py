@@ -6,6 +6,32 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+Name: TypeAlias = Literal[
+    "no_steps",
+    "no_model_calls",
+    "no_tool_calls",
+    "no_arguments",
+    "some_arguments",
+    "sampling",
+    "single_calls",
+    "no_root",
+    "unseen_root",
+    "no_results",
+    "no_answers",
+    "no_usage",
+    "some_usage",
+    "no_finish_reasons",
+    "cut_values",
+    "lost_attributes",
+    "late",
+    "runs",
+    "tool_calls",
+    "model_calls",
+    "calls_from_messages",
+    "seen_twice",
+]
+"""What there is to find."""
+
 Severity: TypeAlias = Literal["blind", "weak", "ok"]
 """Rules cannot act; they see less than they could; all is well."""
 
@@ -13,8 +39,7 @@ Severity: TypeAlias = Literal["blind", "weak", "ok"]
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was found. Its fields are those of the JSON output, in their order."""
 
-    finding: str
-    """Its id, such as `no_arguments`."""
+    finding: Name
     severity: Severity
     scopes: tuple[str, ...]
     """The instrumentations that it is about; none where it is about all."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from otel_loopguard import switches
-from otel_loopguard.doctor.finding import Finding, of, some
+from otel_loopguard.doctor.finding import Finding, Name, Severity, of, some
 from otel_loopguard.doctor.sightings import Seen
 
 _SINGLE = "a run of one call never repeats itself: no rule and no limit can act on them together"
@@ -52,7 +52,7 @@ def run_findings(seen: Seen) -> Iterator[Finding]:
 
 def _roots(seen: Seen) -> Iterator[Finding]:
     runs = seen.runs
-    rows = (
+    rows: tuple[tuple[Name, Severity, int, str, str, str], ...] = (
         ("single_calls", "blind", runs.single_calls, "call", "with nothing around it", _SINGLE),
         ("no_root", "weak", runs.ids, "run", "held together by ids, not by a span", _BY_IDS),
         (
@@ -69,7 +69,7 @@ def _roots(seen: Seen) -> Iterator[Finding]:
         if count > (1 if name == "single_calls" else 0):
             yield Finding(
                 finding=name,
-                severity="blind" if severity == "blind" else "weak",
+                severity=severity,
                 scopes=(),
                 what=f"{some(count, what)} {how}",
                 means=means,

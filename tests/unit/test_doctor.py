@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
 import pytest
@@ -144,7 +145,7 @@ def chat(span_id: int, **options: object) -> SpanRecord:
 
 
 def span(
-    span_id: int, name: str, attributes: dict[str, object], parent_id: int | None = None
+    span_id: int, name: str, attributes: Mapping[str, object], parent_id: int | None = None
 ) -> SpanRecord:
     return SpanRecord(
         name=name,
