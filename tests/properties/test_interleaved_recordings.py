@@ -13,7 +13,7 @@ from otel_loopguard.runs import CURRENT, Run
 from otel_loopguard.tracker import RunTracker
 from tests._recordings import FOLDERS, Event, Recording, recordings
 
-AT_ONCE, ROUNDS = 4, 5
+AT_ONCE, ROUNDS = 4, 12
 
 
 def context() -> Context:
@@ -81,4 +81,4 @@ def test_recordings_at_once_come_to_the_same_as_alone(seed: int) -> None:
     alone = [played([each], order)[0] for each in events]
 
     assert played(events, order) == alone, list(map(str, chosen))
-    assert any(alone)
+    assert len(chosen) > 1
