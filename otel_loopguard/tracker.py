@@ -40,8 +40,7 @@ class RunTracker:
         dialects: how spans are read; the first that finds a step is believed.
         prevented_kinds: the kinds of steps that do not happen when they are refused. Refused steps
             of other kinds are counted, because nothing keeps them from happening.
-        on_closed: told of each run that ended otherwise than by a span; without a report, in a
-            forked child, of each that its parent process goes on with.
+        on_closed: told of each run that ended otherwise than by a span; see `RunFinder`.
 
     """
 

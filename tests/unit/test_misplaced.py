@@ -1,0 +1,91 @@
+"""Spans that hang in the wrong place: which one they belong below."""
+
+from __future__ import annotations
+
+import pytest
+
+from otel_loopguard import Policy, misplaced
+from otel_loopguard.misplaced import Unattached
+from otel_loopguard.runs import Run, Slot
+from otel_loopguard.span_tree import Node, SpanTree
+from otel_loopguard.spans import SpanRecord
+
+(SCOPE,) = misplaced.UNATTACHED
+
+
+def record(span_id: int, parent_id: int | None = None, scope: str = SCOPE) -> SpanRecord:
+    return SpanRecord(name="s", trace_id=1, span_id=span_id, parent_id=parent_id, scope=scope)
+
+
+class Open:
+    """Open spans of such a scope."""
+
+    def __init__(self) -> None:
+        self.tree, self.spans = SpanTree(), Unattached()
+
+    def start(self, span_id: int, parent_id: int | None = None, scope: str = SCOPE) -> Node:
+        given = record(span_id, parent_id, scope)
+        node = self.tree.enter(given)
+        self.spans.started(node, given)
+        return node
+
+    def end(self, node: Node) -> None:
+        self.tree.close(node)
+        self.spans.ended(node)
+
+
+def test_the_last_open_span_with_none_below_it_is_the_leaf() -> None:
+    spans = Open()
+    top = spans.start(1)
+    assert spans.spans.leaf(None) is top
+    below = spans.start(2, 1)
+    assert spans.spans.leaf(None) is below
+    spans.end(below)
+    assert spans.spans.leaf(None) is top
+    spans.end(top)
+    assert spans.spans.leaf(None) is None
+
+
+def test_spans_of_other_scopes_are_made_current_and_are_none() -> None:
+    spans = Open()
+    spans.start(1, scope="other")
+
+    assert spans.spans.leaf(None) is None
+
+
+def test_one_that_has_shown_its_call_is_none() -> None:
+    spans = Open()
+    top = spans.start(1)
+    top.below = spans.start(2, scope="other")
+
+    assert spans.spans.leaf(None) is None
+
+
+def test_if_the_run_is_known_it_is_one_of_that() -> None:
+    spans = Open()
+    own, other = (Run("r", "agent", Policy.none(), Slot()) for _ in range(2))
+    first, second = spans.start(1), spans.start(2)
+    first.run, second.run = own, other
+
+    assert spans.spans.leaf(None) is second
+    assert spans.spans.leaf(own) is first
+
+
+def test_too_many_push_out_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(misplaced, "OPEN", 2)
+    spans = Open()
+    first, second, third = (spans.start(number) for number in (1, 2, 3))
+    spans.end(third)
+    spans.end(second)
+
+    assert spans.spans.leaf(None) is None
+    spans.end(first)
+
+
+def test_a_span_never_hangs_below_one_of_its_own() -> None:
+    spans = Open()
+    top, below = spans.start(1), spans.start(2, 1)
+    for parent in (below, top):
+        top.hang_below(parent)
+
+    assert [node.span_id for node in below.upwards()] == [2, 1]
