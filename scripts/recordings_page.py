@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 from tests._played import replayed
 from tests._recordings import FOLDERS, Recording, recordings, true_folders
@@ -90,7 +91,9 @@ def _cell(recording: Recording, what: What) -> str:
 
 
 def _shown(figure: object) -> str:
-    return " / ".join(f"{part:,}" for part in figure) if isinstance(figure, tuple) else f"{figure}"
+    if isinstance(figure, tuple):
+        return " / ".join(f"{part:,}" for part in cast("tuple[int, ...]", figure))
+    return f"{figure}"
 
 
 def _departs(recording: Recording, what: What) -> bool:

@@ -27,7 +27,7 @@ class Found(NamedTuple):
     rule: str
     action: str
     tool: str
-    count: float
+    times: float
     threshold: float
     span: SpanKey | None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -36,14 +36,15 @@ def request_of(line: bytes) -> ExportTraceServiceRequest:
 
 def _with_base64(data: Any) -> Any:
     if isinstance(data, list):
-        return [_with_base64(item) for item in data]
+        return [_with_base64(item) for item in cast("list[Any]", data)]
     if not isinstance(data, dict):
         return data
+    mapping = cast("dict[str, Any]", data)
     return {
         name: base64.b64encode(bytes.fromhex(value)).decode()
         if name in _IDS and isinstance(value, str)
         else _with_base64(value)
-        for name, value in data.items()
+        for name, value in mapping.items()
     }
 
 

@@ -102,7 +102,9 @@ class Written:
         _, finish = _WRITERS[step["type"]]
         span = self._open.pop(position)
         span.set_attributes(finish(step))
-        before = self._case.steps[position - 1].get("span", {}) if position else {}
+        before: Mapping[str, Any] = (
+            self._case.steps[position - 1].get("span", {}) if position else {}
+        )
         if _ANSWER in before:
             span.set_attribute("gen_ai.input.messages", _asked_and_answered(before[_ANSWER]))
         if step.get("error"):
@@ -253,8 +255,8 @@ def _llm_ends(step: Mapping[str, Any]) -> Attributes:
 
 def _asked_and_answered(answer: str) -> str:
     """Return what a model call is given after the call that it asked for was answered."""
-    asked = {"type": "tool_call", "id": _CALL_ID, "name": "any", "arguments": {}}
-    answered = {"type": "tool_call_response", "id": _CALL_ID, "response": answer}
+    asked: dict[str, object] = {"type": "tool_call", "id": _CALL_ID, "name": "any", "arguments": {}}
+    answered: dict[str, object] = {"type": "tool_call_response", "id": _CALL_ID, "response": answer}
     roles = {"assistant": asked, "tool": answered}
     return json.dumps([{"role": role, "parts": [part]} for role, part in roles.items()])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -37,7 +39,8 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Instal
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-dialect\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(f"[otel_loopguard_dialect]\n{entries}\n")
         (tmp_path / "acme_dialect.py").write_text(MODULE)
-        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+        importlib.invalidate_caches()
         all_dialects.cache_clear()
 
     yield put

@@ -35,7 +35,7 @@ class Feed:
     def __init__(
         self, policy: Policy | None = None, *, live: bool = False, gated: bool = False
     ) -> None:
-        self.closed: list[tuple[Run, RunReport]] = []
+        self.closed: list[tuple[Run, RunReport | None]] = []
         self.tracker = RunTracker(
             policy or Policy.none(),
             live=live,
