@@ -21,7 +21,7 @@ class Joins:
     __slots__ = ("_runs", "evicted")
 
     def __init__(self) -> None:
-        self._runs: OrderedDict[Key, Run] = OrderedDict()
+        self._runs: OrderedDict[Key, Run | None] = OrderedDict()
         self.evicted = 0
         """Ids of runs that went on, forgotten because there were too many."""
 
@@ -35,9 +35,15 @@ class Joins:
         return None
 
     def keep(self, key: Key, run: Run) -> None:
-        """Take note that a run names an id."""
-        self._runs[key] = run
+        """Take note that a run names an id.
+
+        One that another run names as well, while that has something to do, says nothing any more:
+        some servers number the calls of each response from 1.
+        """
+        other = self._runs.get(key)
+        shared = other is not None and other is not run and other.is_at_work
+        self._runs[key] = None if shared else run
         self._runs.move_to_end(key)
         if len(self._runs) > JOINS:
             _, forgotten = self._runs.popitem(last=False)
-            self.evicted += not forgotten.ended
+            self.evicted += forgotten is not None and not forgotten.ended

@@ -180,6 +180,11 @@ class Run:
         return root is not None and root.is_lost
 
     @property
+    def is_at_work(self) -> bool:
+        """Whether the run goes on, and its last turn did not finish it."""
+        return not self.ended and not self.guard.is_complete
+
+    @property
     def is_rootless(self) -> bool:
         """Whether perhaps no span will end the run: its topmost one was not seen to start."""
         return self.kind == "joined" or (self.root is not None and self.root.stands_in)

@@ -11,9 +11,10 @@ import pytest
 
 from otel_loopguard import Policy, joins
 from otel_loopguard.joins import Joins, Key
-from otel_loopguard.runs import CURRENT, Run, Slot, Verdict
+from otel_loopguard.runs import CURRENT, Run, Slot
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.tracker import RunTracker
+from otel_loopguard.verdicts import Verdict
 
 SECOND = 10**9
 TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"}
@@ -103,9 +104,15 @@ class Told:
         pytest.param(asks("1"), {**asks("2"), **hears("9")}, False, id="an answer to another call"),
         pytest.param(
             {**asks("1"), "gen_ai.response.id": "r"},
-            {**asks("2"), "gen_ai.request.previous_response_id": "x"},
+            {**asks("2"), "gen_ai.request.previous_response.id": "x"},
             False,
             id="another answer's id",
+        ),
+        pytest.param(
+            {**asks("1"), "gen_ai.response.id": "r"},
+            {**asks("2"), "gen_ai.request.previous_response.id": "r"},
+            True,
+            id="the answer that it goes on from",
         ),
         pytest.param(
             {**finishes(), **of("a")},
@@ -152,6 +159,24 @@ def test_a_trip_does_not_outlive_its_run() -> None:
 
     assert told.run(Orphan({**TOOL, **of("a")}, 400)).trip is None
     assert tripped.ended
+
+
+def test_an_id_that_two_runs_use_says_nothing() -> None:
+    """Some servers number the calls of each response from 1."""
+    told = Told()
+    first, second = told.run(Orphan(asks("1"))), told.run(Orphan(asks("1")))
+    assert first is not second
+
+    assert told.run(Orphan({**asks("1"), **hears("1")})) not in {first, second}
+
+
+def test_the_next_run_may_use_the_ids_of_one_that_has_finished() -> None:
+    told = Told()
+    first = told.run(Orphan(asks("1")))
+    assert told.run(Orphan({**finishes(), **hears("1")})) is first
+    second = told.run(Orphan(asks("1")))
+
+    assert told.run(Orphan({**asks("1"), **hears("1")})) is second
 
 
 def test_ids_of_a_run_that_has_ended_are_forgotten() -> None:
@@ -205,6 +230,7 @@ def test_the_first_id_that_is_known_counts_and_the_last_run_that_named_it() -> N
     store, runs = Joins(), [a_run() for _ in range(3)]
     one: Key = ("call", "1")
     store.keep(one, runs[0])
+    runs[0].ended = True
     store.keep(one, runs[1])
     store.keep(("conversation", "1"), runs[2])
 
