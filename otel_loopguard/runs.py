@@ -274,7 +274,7 @@ class Run:
         )
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(msgspec.Struct, frozen=True, gc=False):
     """What a span, or a model request, meant for its run."""
 
     run: Run
