@@ -121,8 +121,10 @@ def input_tokens_of(step: Step, usage: Usage) -> int | None:
     """
     if not _has_input(step):
         return None
-    tokens = _tokens_of(step, usage)
-    return tokens.fresh + tokens.cache_read + tokens.cache_write
+    given = _count(step.input_tokens) or 0
+    cached = (_count(step.cache_read_tokens) or 0) + (_count(step.cache_write_tokens) or 0)
+    beside = usage.input_includes_cache is False or cached > given
+    return given + cached if beside else given
 
 
 def pricing_of(usage: Usage, *, estimate: bool) -> Pricing:
@@ -159,7 +161,7 @@ class Pricing:
         else the estimate. A step without any count of tokens has no price.
         """
         own = dollars_of(step.cost_usd)
-        if own is not None:
+        if own is not None or not self.available:
             return own
         if not _has_input(step) and _count(step.output_tokens) is None:
             return None

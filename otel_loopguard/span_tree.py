@@ -22,88 +22,55 @@ ENDED = 4_096
 """Ended spans kept: instrumentations hang new spans below ones that are over."""
 
 
-class Node:
+class Node(msgspec.Struct, eq=False):
     """A span that was seen: where it hangs, and what became of its step."""
 
-    __slots__ = (
-        "_live",
-        "agent",
-        "agent_id",
-        "agent_parent_id",
-        "asked",
-        "awaits",
-        "below",
-        "calls_tools",
-        "claimed",
-        "conversation",
-        "delegates",
-        "is_open",
-        "is_sampled",
-        "kind",
-        "name",
-        "parent",
-        "part_of",
-        "prevented",
-        "read",
-        "refused",
-        "run",
-        "span_id",
-        "stands_in",
-        "step_name",
-        "told",
-        "trace_id",
-        "unsure",
-    )
-
-    def __init__(
-        self, record: SpanRecord, parent: Node | None, live: object, *, stands_in: bool = False
-    ) -> None:
-        self.trace_id = record.trace_id
-        self.span_id = record.span_id
-        self.name = record.name
-        self.stands_in = stands_in
-        """For a span that was not seen to start: only its children were."""
-        self.parent = parent
-        # Weak, because a span that nobody ends is never told of again, and may hold much.
-        self._live = None if live is None else ref(live)
-        self.is_open = True
-        self.is_sampled = record.is_sampled
-        self.run: Run | None = None
-        self.agent: str = "" if parent is None else parent.agent
-        self.agent_id: str | None = None if parent is None else parent.agent_id
-        """The nearest agent's span at or above this one: which invocation that is."""
-        self.agent_parent_id: str | None = None if parent is None else parent.agent_parent_id
-        """The agent's span above that one."""
-        self.conversation: str | None = None if parent is None else parent.conversation
-        """The id of the conversation; known only where limits are held against conversations."""
-        self.read = False
-        """It showed what it is, and has joined a run."""
-        self.kind: StepKind | None = None
-        """The kind of its step; `None` while it is nobody's, or if it is part of one above."""
-        self.step_name = ""
-        """The name of its step: the tool's, the model's or the agent's."""
-        self.refused = False
-        """Its step was refused when it started, and has not been counted."""
-        self.claimed = False
-        """A model request has been let through for it."""
-        self.prevented = False
-        """Its step did not happen: the model request below it was refused."""
-        self.part_of: Node | None = None
-        """The span that shows the same step, and is the one that counts."""
-        self.below: Node | None = None
-        """The latest model or tool call below it that counts, with none between."""
-        self.calls_tools = False
-        """Tool calls below it count, with none between."""
-        self.awaits = False
-        """A model call with nothing around it, whose end is to show which run it belongs to."""
-        self.told: Step | None = None
-        """What the spans that are part of this one say of its step."""
-        self.asked: tuple[Step, ...] = ()
-        """Tool calls without a span that the model call's input should answer."""
-        self.unsure = False
-        """Its end should show whether a person has spoken before the model call."""
-        self.delegates = False
-        """It is a tool call that runs an agent."""
+    trace_id: int
+    span_id: int
+    name: str
+    parent: Node | None
+    is_sampled: bool
+    agent: str
+    agent_id: str | None
+    """The nearest agent's span at or above this one: which invocation that is."""
+    agent_parent_id: str | None
+    """The agent's span above that one."""
+    conversation: str | None
+    """The id of the conversation; known only where limits are held against conversations."""
+    _live: ref[object] | None
+    # Weak, because a span that nobody ends is never told of again, and may hold much.
+    stands_in: bool
+    """For a span that was not seen to start: only its children were."""
+    is_open: bool = True
+    run: Run | None = None
+    read: bool = False
+    """It showed what it is, and has joined a run."""
+    kind: StepKind | None = None
+    """The kind of its step; `None` while it is nobody's, or if it is part of one above."""
+    step_name: str = ""
+    """The name of its step: the tool's, the model's or the agent's."""
+    refused: bool = False
+    """Its step was refused when it started, and has not been counted."""
+    claimed: bool = False
+    """A model request has been let through for it."""
+    prevented: bool = False
+    """Its step did not happen: the model request below it was refused."""
+    part_of: Node | None = None
+    """The span that shows the same step, and is the one that counts."""
+    below: Node | None = None
+    """The latest model or tool call below it that counts, with none between."""
+    calls_tools: bool = False
+    """Tool calls below it count, with none between."""
+    awaits: bool = False
+    """A model call with nothing around it, whose end is to show which run it belongs to."""
+    told: Step | None = None
+    """What the spans that are part of this one say of its step."""
+    asked: tuple[Step, ...] = ()
+    """Tool calls without a span that the model call's input should answer."""
+    unsure: bool = False
+    """Its end should show whether a person has spoken before the model call."""
+    delegates: bool = False
+    """It is a tool call that runs an agent."""
 
     @property
     def key(self) -> SpanKey:
@@ -160,7 +127,12 @@ class Node:
 
     def run_above(self) -> Run | None:
         """Return the nearest run that goes on, from here upwards."""
-        return next((n.run for n in self.upwards() if n.run is not None and not n.run.ended), None)
+        node: Node | None = self
+        while node is not None:
+            if node.run is not None and not node.run.ended:
+                return node.run
+            node = node.parent
+        return None
 
     def hang_below(self, parent: Node) -> None:
         """Belong to another span from here on: its own instrumentation did not say so.
@@ -175,13 +147,17 @@ class Node:
 
     def counted_above(self) -> Node | None:
         """Return the nearest open span above that shows a step of its own; agents are some."""
-        above = () if self.parent is None else self.parent.upwards()
-        return next((node for node in above if node.kind is not None and node.is_open), None)
+        node = self.parent
+        while node is not None and (node.kind is None or not node.is_open):
+            node = node.parent
+        return node
 
     def awaiting(self) -> Node | None:
         """Return the model call above whose run is not known yet."""
-        above = () if self.parent is None else self.parent.upwards()
-        return next((node for node in above if node.awaits and node.is_open), None)
+        node = self.parent
+        while node is not None and not (node.awaits and node.is_open):
+            node = node.parent
+        return node
 
     def mark_above(self) -> None:
         """Let the spans around a call know of it: they may show only at their end what they are."""
@@ -194,6 +170,30 @@ class Node:
     def local_root(self) -> Node:
         """Return the topmost span that is open; this one if none above it is."""
         return [node for node in self.upwards() if node is self or node.is_open][-1]
+
+
+def _node(
+    record: SpanRecord, parent: Node | None, live: object, *, stands_in: bool = False
+) -> Node:
+    """Return the node of a span, in the agent and the conversation of the span above."""
+    agent, agent_id, agent_parent_id, conversation = (
+        ("", None, None, None)
+        if parent is None
+        else (parent.agent, parent.agent_id, parent.agent_parent_id, parent.conversation)
+    )
+    return Node(
+        record.trace_id,
+        record.span_id,
+        record.name,
+        parent,
+        record.is_sampled,
+        agent,
+        agent_id,
+        agent_parent_id,
+        conversation,
+        None if live is None else ref(live),
+        stands_in,
+    )
 
 
 class SpanTree:
@@ -230,7 +230,7 @@ class SpanTree:
 
     def enter(self, record: SpanRecord, live: object = None) -> Node:
         """Hang a span below its parent, if that is of this process."""
-        node = Node(record, self._above(record), live)
+        node = _node(record, self._above(record), live)
         self._nodes[record.span_id] = node
         while len(self._nodes) > SPANS:
             self._evict(next(iter(self._nodes.values())))
@@ -260,7 +260,7 @@ class SpanTree:
         if known is not None or record.ended_ns is not None:
             return known
         unseen = SpanRecord(name="", trace_id=record.trace_id, span_id=record.parent_id)
-        node = self._nodes[record.parent_id] = Node(unseen, None, None, stands_in=True)
+        node = self._nodes[record.parent_id] = _node(unseen, None, None, stands_in=True)
         self._keep_a_while(node)
         return node
 

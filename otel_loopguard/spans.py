@@ -14,7 +14,7 @@ class SpanEventRecord(msgspec.Struct, frozen=True, kw_only=True):
     attributes: Mapping[str, object] = {}
 
 
-class SpanRecord(msgspec.Struct, frozen=True, kw_only=True):
+class SpanRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A span at one moment: when it started (`ended_ns` is `None`), or when it had ended.
 
     Attribute values are what the source held: strings, numbers, booleans, sequences and mappings of

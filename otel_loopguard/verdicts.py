@@ -11,7 +11,7 @@ from otel_loopguard.span_tree import Node
 from otel_loopguard.steps import Step
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(msgspec.Struct, frozen=True, gc=False):
     """What a span, or a model request, meant for its run."""
 
     run: Run

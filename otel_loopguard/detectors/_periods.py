@@ -43,6 +43,12 @@ class Periods:
             if earlier == call
         }
 
+    def restart(self, call: int | None) -> None:
+        """Begin anew, with a call if there is one."""
+        if call is None or self._calls != [call]:
+            self.push(None)
+            self.push(call)
+
     def push(self, call: int | None, *, restart: bool = False) -> None:
         """Add a call; `restart` ends the periods so far, and so does a call that equals nothing."""
         if call is None:

@@ -78,8 +78,8 @@ class AgentHandoffCycle:
             return
         brings, agent = self._brings(facts), _name_of(facts) or self._agent
         if brings:
-            self._hands.push(None)
-        if agent and (brings or agent != self._agent):
+            self._hands.restart(hash(agent) if agent else None)
+        elif agent and agent != self._agent:
             self._hands.push(hash(agent))
         self._agent = agent
         if facts.turn is not None and facts.turn.output is not None:

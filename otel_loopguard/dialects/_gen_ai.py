@@ -92,7 +92,8 @@ def model_step(record: SpanRecord) -> Step:
 
 def _reasons_in(attributes: Attributes) -> tuple[str, ...]:
     for name in _FINISH_REASONS:
-        found = texts(attributes.get(name))
+        value = attributes.get(name)
+        found = () if value is None else texts(value)
         if found:
             return found
     return ()

@@ -19,7 +19,7 @@ _MARKS = ("role", "content", "finish_reason")
 
 def indexed_messages(attributes: Attributes, prefix: str) -> list[dict[str, object]] | None:
     """Return the messages below `prefix`; `None` if there are none."""
-    if not any(mark in attributes for mark in _first_marks(prefix)):
+    if _first_marks(prefix).isdisjoint(attributes):
         return None
     return [
         {
@@ -31,8 +31,8 @@ def indexed_messages(attributes: Attributes, prefix: str) -> list[dict[str, obje
 
 
 @lru_cache
-def _first_marks(prefix: str) -> tuple[str, ...]:
-    return tuple(f"{prefix}.0.{mark}" for mark in _MARKS)
+def _first_marks(prefix: str) -> frozenset[str]:
+    return frozenset(f"{prefix}.0.{mark}" for mark in _MARKS)
 
 
 def _calls(attributes: Attributes, message: str) -> Iterator[dict[str, object]]:

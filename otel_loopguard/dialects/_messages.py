@@ -97,12 +97,13 @@ def _is_message(message: _Message) -> bool:
 
 
 def _calls(message: _Message, limit: int | None) -> Iterator[ToolCall]:
-    parts = message.parts or ()
-    # The provider ran these itself: nobody is asked for them.
-    ran = {text(part.id) for part in parts if text(part.type) in ANSWERS}
-    for part in parts:
-        if text(part.type) == "tool_call" and text(part.id) not in ran:
-            yield _call(part.name, part.arguments, part.id, limit)
+    asked = [part for part in message.parts or () if text(part.type) == "tool_call"]
+    if asked:
+        # The provider ran these itself: nobody is asked for them.
+        ran = {text(part.id) for part in message.parts or () if text(part.type) in ANSWERS}
+        for part in asked:
+            if text(part.id) not in ran:
+                yield _call(part.name, part.arguments, part.id, limit)
     for call in message.tool_calls or ():
         yield _call(call.function.name, call.function.arguments, call.id, limit)
 

@@ -28,7 +28,7 @@ _latest: tuple[tuple[str, _Offered], ...] = ()
 
 def offered_in(definitions: object, limit: int | None) -> frozenset[str] | Unknown:
     """Return the names in `definitions`, JSON text or the structure; `UNKNOWN` if it has none."""
-    shown = content(definitions, limit)
+    shown = UNKNOWN if definitions is None else content(definitions, limit)
     if shown is UNKNOWN:
         return UNKNOWN
     if type(shown) is not str or len(shown) > _LONGEST:

@@ -52,6 +52,8 @@ def tool_answer(result: object, limit: int | None) -> tuple[object, str | None]:
     is not "success".
     """
     # Looking for the name spares decoding what cannot be such a message.
+    if result is UNKNOWN:
+        return result, None
     if isinstance(result, str) and "tool_call_id" not in result:
         return result, None
     message = _tool_message(structure(result), _MAX_LAYERS)

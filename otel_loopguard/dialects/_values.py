@@ -96,8 +96,10 @@ def content(value: object, limit: int | None) -> object:
 
 def first_content(record: SpanRecord, names: Names) -> object:
     """Return the first of `names` whose content is known; else `UNKNOWN`."""
+    attributes, limit = record.attributes, record.value_length_limit
     for name in names:
-        found = content(record.attributes.get(name), record.value_length_limit)
+        value = attributes.get(name)
+        found = UNKNOWN if value is None else content(value, limit)
         if found is not UNKNOWN:
             return found
     return UNKNOWN

@@ -147,10 +147,11 @@ class AgentRules:
             self.batch = None  # it asked for nothing: what follows is somebody else's idea
 
     def wake(self) -> None:
-        """After a step that is no tool call, let all hear of the next tool call."""
+        """After a step that is no tool call, let all who heard of it hear of the next tool call."""
         tools = self.by_kind.get("tool")
-        if tools is not None:
-            tools.awake = tools.moving
+        if tools is not None and tools.awake is not tools.moving:
+            stirred = tools.stirred
+            tools.awake = (*stirred, *(each for each in tools.awake if each not in stirred))
 
     def count(self, facts: Facts) -> bool:
         """Take note of a tool call that has come back, or will not; say whether it was new work."""

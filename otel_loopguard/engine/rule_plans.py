@@ -52,6 +52,8 @@ class Plan(NamedTuple):
     """Advance once the arguments of a step are known, and no sooner."""
     moving: Places
     """Advance with a result."""
+    stirred: Places
+    """Those of them that advance with steps of other kinds too."""
     moving_late: Places
     """Advance with the result of a step whose arguments were not known before."""
 
@@ -90,6 +92,9 @@ def plan_of(traits: Sequence[Trait], kind: StepKind, rules: frozenset[str] | Non
         started=_places(entry for entry in told if entry[2] != "result"),
         calls=_places(entry for entry in told if entry[2] == "call"),
         moving=_places(entry for entry in told if entry[2] == "result"),
+        stirred=_places(
+            entry for entry in told if entry[2] == "result" and len(entry[1].kinds) > 1
+        ),
         moving_late=_places(entry for entry in told if entry[2] != "start"),
     )
 
@@ -116,6 +121,7 @@ class RuleSet:
         "moving",
         "moving_late",
         "started",
+        "stirred",
         "telling_early",
         "timed",
     )
@@ -146,6 +152,7 @@ class RuleSet:
         self.started = _picked(every, plan.started)
         self.calls = _picked(every, plan.calls)
         self.moving = self.awake = _picked(every, plan.moving)
+        self.stirred = _picked(every, plan.stirred)
         same = plan.moving_late == plan.moving
         self.moving_late = self.moving if same else _picked(every, plan.moving_late)
 

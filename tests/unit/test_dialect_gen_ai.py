@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from otel_loopguard.canonical import UNKNOWN
-from otel_loopguard.dialects import read_input
+from otel_loopguard.dialects import _offered, read_input
+from otel_loopguard.dialects._values import parsed
 from otel_loopguard.spans import SpanEventRecord, SpanRecord
 from otel_loopguard.steps import ModelInput, ToolAnswer, ToolCall
 from tests.unit.written_spans import (
@@ -472,3 +474,31 @@ def test_an_input_in_span_events():
 )
 def test_genai_offered_tools(definitions: object, expected: object):
     assert read(genai_llm({DEFINITIONS: definitions})).offered_tools == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["a", "a", "a"], 1),
+        (["a", "b", "a", "b"], 2),
+        ([*"abcdefghi", "a"], 10),
+        (["a" * 70_000] * 2, 2),
+    ],
+    ids=["one", "two agents", "too many agents", "too long"],
+)
+def test_definitions_that_repeat_are_read_once(
+    monkeypatch: pytest.MonkeyPatch, texts: list[str], expected: int
+):
+    read_now: list[object] = []
+
+    def noted(shown: object, decoder: Any) -> Any:
+        read_now.append(shown)
+        return parsed(shown, decoder)
+
+    monkeypatch.setattr(_offered, "_latest", ())
+    monkeypatch.setattr(_offered, "parsed", noted)
+    for name in texts:
+        definitions = json.dumps([{"name": name}])
+        assert read(genai_llm({DEFINITIONS: definitions})).offered_tools == {name}
+
+    assert len(read_now) == expected
