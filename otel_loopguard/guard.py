@@ -201,7 +201,7 @@ class LoopGuard:
         """Return the counts of the run so far."""
         now_s = self._latest()
         run = self._run or self._fresh(now_s)
-        return run.stats(now_s, self._failed_callbacks)
+        return run.totals.stats(now_s, run.open, run.outcomes, self._failed_callbacks)
 
     def end(self, status: Status | None = None) -> RunReport:
         """End the run and return its report; the next check begins a fresh one.
@@ -216,7 +216,7 @@ class LoopGuard:
         """Return the report of the run so far, without ending it."""
         now_s = self._latest()
         run = self._run or self._fresh(now_s)
-        return run.report(now_s, status)
+        return run.totals.report(now_s, status, run.reports.all(), run.open.call_ids())
 
     def reset(self) -> None:
         """Forget the run; the next check begins a fresh one."""

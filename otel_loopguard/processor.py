@@ -44,9 +44,7 @@ if TYPE_CHECKING:
 
     from otel_loopguard.abort.hooks import AbortHook
 
-_FAULTS = 20
-"""Kinds of faults of our own that are logged, each once."""
-
+_FAULTS = 20  # kinds of faults of our own that are logged, each once
 _BLIND = (
     "the arguments of tool calls (first: %s) are not on their spans, so repeated calls cannot be "
     "recognised and only limits act; what makes %s write them: %s; `otel-loopguard doctor` says "

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+import msgspec
+
 from otel_loopguard.decisions import Phase, Violation
 from otel_loopguard.detectors import Detector, Facts, Finding
 from otel_loopguard.engine.invocations import Invocations
@@ -65,8 +67,23 @@ def _hear_around(opened: OpenStep, facts: Facts, *, late: bool) -> list[Heard]:
     return found
 
 
-def heard_late(opened: OpenStep, facts: Facts, invocations: Invocations) -> list[Heard]:
+def placed(facts: Facts, opened: OpenStep, started: int) -> Facts:
+    """Add where a step stands, of which `started` have started.
+
+    Failures side by side are no repetition; a call known from messages has no number of its own.
+    """
+    numbered = not opened.spanless
+    if not facts.failed:
+        return msgspec.structs.replace(facts, numbered=numbered)
+    return msgspec.structs.replace(facts, number=opened.number, started=started, numbered=numbered)
+
+
+def heard_late(
+    opened: OpenStep, elapsed_s: float, silent_s: float, invocations: Invocations
+) -> list[Heard]:
     """Ask the limits on time, of the run and of each agent at work, while nothing happens."""
+    at_work = Facts(opened.kind, opened.name, opened.agent, elapsed_s, None)
+    facts = msgspec.structs.replace(at_work, silent_s=silent_s)
     found = heard(opened.owner.of_kind(opened.kind).timed, facts, opened.agent)
     around = (known for known in opened.within if not known.has_ended)
     for invocation in dict.fromkeys((*around, *invocations.open_ones())):

@@ -7,11 +7,10 @@ from math import inf, nextafter
 
 import msgspec
 
-from otel_loopguard.decisions import Phase, RunReport, Stats
+from otel_loopguard.decisions import Phase
 from otel_loopguard.detectors import COUNTED, Facts
-from otel_loopguard.endings import Status
+from otel_loopguard.engine import asking
 from otel_loopguard.engine.agent_rules import AgentRules
-from otel_loopguard.engine.asking import Heard, hear, heard, heard_late, tell_around, violations_of
 from otel_loopguard.engine.deadlines import due_s
 from otel_loopguard.engine.invocations import Invocation, Invocations
 from otel_loopguard.engine.open_steps import OpenStep, OpenSteps
@@ -36,11 +35,11 @@ class RunState:
         "_invocations",
         "_looks_around",
         "_on_facts",
-        "_outcomes",
         "_rules",
         "_settings",
         "_sight",
         "open",
+        "outcomes",
         "reports",
         "spoken",
         "totals",
@@ -62,7 +61,7 @@ class RunState:
         self._looks_around = self._invocations.watched or settings.tells_more
         self._on_facts = on_facts
         self.open = OpenSteps()
-        self._outcomes = Outcomes(settings, pricing)
+        self.outcomes = Outcomes(settings, pricing)
         self._sight = Sight()
         self.spoken = False
         """A person has said something since the last model call."""
@@ -89,11 +88,8 @@ class RunState:
         call = identity[0]
         elapsed_s = now_s - self.totals.started_s + self._earlier_s
         # Where results are known, a call says nothing before its result is there.
-        novel = (
-            (self._sight.results_come and owner.sees)
-            or call is None
-            or not self._outcomes.has(call)
-        )
+        seen = self._sight.results_come and owner.sees
+        novel = seen or call is None or not self.outcomes.has(call)
         batch = owner.batch if step.batch is None else hash(step.batch)
         facts = Facts(
             kind,
@@ -132,9 +128,9 @@ class RunState:
             call is None,
             unsure=step.spoken is UNKNOWN and not self.spoken,
             spanless=step.spanless,
-            metered=0 if step.agent_id is None else self._outcomes.metered,
+            metered=0 if step.agent_id is None else self.outcomes.metered,
         )
-        found: list[Heard] = []
+        found: list[asking.Heard] = []
         asked = rules.early_blind if call is None else rules.early
         for detector in rules.early_seeing if novel and call is not None else asked:
             finding = detector.check(facts)
@@ -145,14 +141,14 @@ class RunState:
                 within, kind, facts, may_repeat=not rules.compares
             ):
                 moment = limits.early_blind if call is None else limits.early
-                found += heard(moment, its_facts, its_agent)
+                found += asking.heard(moment, its_facts, its_agent)
         answers = self.spoken or step.spoken is True
         due = None if self.reports.due is None or answers else self.reports.due_at(opened)
         if not found and due is None:
             return opened, facts, None, ()
         ends = options is not None and options.finish and phase == "post" and step.error is None
         spent = self.totals.spent_with_next
-        violations = violations_of(found, opened, phase, spent, forgiven=forgiven or ends)
+        violations = asking.violations_of(found, opened, phase, spent, forgiven=forgiven or ends)
         refusal, news = self.reports.told(violations if due is None else [*violations, due])
         return opened, facts, refusal, news
 
@@ -205,9 +201,9 @@ class RunState:
             self._invocations.keep(within)
             if opened.kind == "agent":
                 self._invocations.begin(within[0], owner.key)
-            tell_around(opened, facts, at_once=at_once)
+            asking.tell_around(opened, facts, at_once=at_once)
         if not (self._sight.results_come or opened.spanless):
-            self._sight.do_without(opened, facts, self._outcomes)
+            self._sight.do_without(opened, facts, self.outcomes)
         self.open.add(opened, step.arguments)
         if step.delegated:
             self.totals.take_back()
@@ -220,28 +216,28 @@ class RunState:
         silent_s = 0.0 if is_ordinary else self._silent_s(now_s)
         self.open.remove(opened)
         opened.span = opened.span or step.span
-        self._name(opened, step)
+        totals.name(opened, step)
         elapsed_s = now_s - totals.started_s + self._earlier_s
         opened.spoken = step.spoken is not False if opened.unsure else opened.spoken
         self._sight.records_come = True
         if opened.kind != "tool":
             owner.wake()
         elif not self._sight.results_come:
-            self._sight.expect_results(self._rules, self._outcomes)
+            self._sight.expect_results(self._rules, self.outcomes)
             self.open.results_come = True
         ended: bool | None
         if is_ordinary:
-            facts, ended = self._outcomes.of_tool(opened, step, elapsed_s)
+            facts, ended = self.outcomes.of_tool(opened, step, elapsed_s)
         else:
-            facts, ended = self._outcomes.of(opened, step, elapsed_s, silent_s)
+            facts, ended = self.outcomes.of(opened, step, elapsed_s, silent_s)
         ends = (totals.is_complete if ended is None else ended) and not self.open.is_working
         if facts.failed or opened.spanless:
-            facts = self._placed(facts, opened)
+            facts = asking.placed(facts, opened, totals.steps)
         if self._on_facts is not None:
             self._on_facts(facts)
-        found = hear(opened, facts, acts_on=owner is self._acted_last)
+        found = asking.hear(opened, facts, acts_on=owner is self._acted_last)
         if opened.rules.compares and opened.kind == "tool":
-            self._outcomes.keep(facts, owner)
+            self.outcomes.keep(facts, owner)
         elif opened.kind == "llm":
             owner.after(step, facts)
         elif opened.kind == "agent" and opened.within:
@@ -252,30 +248,13 @@ class RunState:
         totals.end(opened, step, facts, now_s, ends=ends)
         return self._told_at_end(found, opened, ends=ends) if found else NOTHING
 
-    def _name(self, opened: OpenStep, step: Step) -> None:
-        """Learn the name of a step that started without one."""
-        if not opened.name and step.name:
-            opened.name = step.name
-            self.totals.name(opened)
-
-    def _placed(self, facts: Facts, opened: OpenStep) -> Facts:
-        """Add where a step stands: failures side by side are no repetition, say what had started.
-
-        A call known from messages has no number of its own.
-        """
-        number = opened.number if facts.failed else facts.number
-        started = self.totals.steps if facts.failed else facts.started
-        return msgspec.structs.replace(
-            facts, number=number, started=started, numbered=not opened.spanless
-        )
-
-    def _told_at_end(self, found: list[Heard], opened: OpenStep, *, ends: bool) -> Found:
+    def _told_at_end(self, found: list[asking.Heard], opened: OpenStep, *, ends: bool) -> Found:
         """Say what was found of a step that has come back; a finished run is not failed."""
         spent = self.totals.spent_in
         if ends:
-            due = violations_of(found, opened, "post", spent, forgiven=False)
+            due = asking.violations_of(found, opened, "post", spent, forgiven=False)
             self.reports.put_off(due, acts=opened.owner.acts)
-        return self.reports.told(violations_of(found, opened, "post", spent, forgiven=ends))
+        return self.reports.told(asking.violations_of(found, opened, "post", spent, forgiven=ends))
 
     def _silent_s(self, now_s: float) -> float:
         """Return for how long nothing has happened in the run.
@@ -296,7 +275,7 @@ class RunState:
         if opened is None:
             return NOTHING
         spent, over = self.totals.spent_in, self._is_over
-        return self.reports.told(violations_of(found, opened, "post", spent, forgiven=over))
+        return self.reports.told(asking.violations_of(found, opened, "post", spent, forgiven=over))
 
     def due_s(self) -> float | None:
         """Return when a limit on time will be reached if nothing happens; `None` for never."""
@@ -308,25 +287,16 @@ class RunState:
         near = (first, nextafter(first, inf), nextafter(nextafter(first, inf), inf))
         return next((moment for moment in near if self._late(moment)[1]), first)
 
-    def _late(self, now_s: float) -> tuple[OpenStep | None, list[Heard]]:
+    def _late(self, now_s: float) -> tuple[OpenStep | None, list[asking.Heard]]:
         """Return the step that is open, or the last one, and what is late."""
         opened = self.open.latest() or self.totals.latest
         if opened is None:
             return None, []
         elapsed_s = now_s - self.totals.started_s + self._earlier_s
-        facts = Facts(opened.kind, opened.name, opened.agent, elapsed_s, None)
-        silent = msgspec.structs.replace(facts, silent_s=self._silent_s(now_s))
-        return opened, heard_late(opened, silent, self._invocations)
+        silent_s = self._silent_s(now_s)
+        return opened, asking.heard_late(opened, elapsed_s, silent_s, self._invocations)
 
     def carried(self) -> Carried:
         """Return what the run, and those before it, have used up."""
         spent_s = self.totals.last_s - self.totals.started_s + self._earlier_s
         return Carried(self._rules.totals, spent_s)
-
-    def stats(self, now_s: float, failed_callbacks: int) -> Stats:
-        """Return the counts so far."""
-        return self.totals.stats(now_s, self.open, self._outcomes, failed_callbacks)
-
-    def report(self, now_s: float, status: Status | None) -> RunReport:
-        """Return what became of the run; `status` overrides how its last step ended it."""
-        return self.totals.report(now_s, status, self.reports.all(), self.open.call_ids())

@@ -119,8 +119,11 @@ class RunTotals:
         if len(self._trace) > TRACED:
             del self._trace[0]
 
-    def name(self, opened: OpenStep) -> None:
+    def name(self, opened: OpenStep, step: Step) -> None:
         """Learn the name of a step that started without one."""
+        if opened.name or not step.name:
+            return
+        opened.name = step.name
         if opened.kind == "tool":
             self._last_tool = opened.name
             if len(self._tools) < TOOL_NAMES:
