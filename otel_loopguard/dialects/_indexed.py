@@ -27,7 +27,7 @@ def indexed_messages(attributes: Attributes, prefix: str) -> list[dict[str, obje
             "tool_calls": list(_calls(attributes, message)) or None,
         }
         for message in _numbered(attributes, prefix, _MARKS)
-    ] or None
+    ]
 
 
 @lru_cache

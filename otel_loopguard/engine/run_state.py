@@ -110,8 +110,9 @@ class RunState:
         within: tuple[Invocation, ...] = ()
         looks = self._looks_around or step.spanless
         if kind != "tool" or ahead or options is not None or looks:
+            facts, within = self._looked_around(step, facts, options, now_s, ahead)
             words = identity[2]
-            facts, within = self._looked_around(step, facts, options, now_s, ahead, words)
+            facts = facts if words is None else msgspec.structs.replace(facts, asked=words)
         number = self.totals.steps + (kind in COUNTED and not step.spanless)
         opened = OpenStep(
             kind,
@@ -153,13 +154,7 @@ class RunState:
         return opened, facts, refusal, news
 
     def _looked_around(
-        self,
-        step: Step,
-        facts: Facts,
-        options: ToolOptions | None,
-        now_s: float,
-        ahead: int,
-        words: bytes | None,
+        self, step: Step, facts: Facts, options: ToolOptions | None, now_s: float, ahead: int
     ) -> tuple[Facts, tuple[Invocation, ...]]:
         """Add what is of no use to an ordinary tool call; return the invocations around it too."""
         is_agent, exempt = step.kind == "agent", options is not None and options.exempt
@@ -171,7 +166,6 @@ class RunState:
             spoken=self.spoken or step.spoken is not False,
             numbered=not step.spanless,
             own=None if options is None else options.rules,
-            asked=words,
         )
         watched = is_agent or (self._invocations.watched and not exempt)
         return more, self._invocations.around(step, facts.elapsed_s) if watched else ()

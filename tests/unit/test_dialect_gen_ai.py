@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -31,6 +32,12 @@ from tests.unit.written_spans import (
     span,
     tool_message,
 )
+
+
+class Count(enum.IntEnum):
+    """A number that is not quite one."""
+
+    SEVEN = 7
 
 
 @pytest.mark.parametrize(
@@ -100,6 +107,7 @@ def test_genai_tool(attributes: Mapping[str, object], field: str, expected: obje
         ({"gen_ai.usage.input_tokens": 0}, "input_tokens", 0),
         ({"gen_ai.usage.input_tokens": "7"}, "input_tokens", 7),
         ({"gen_ai.usage.input_tokens": 7.0}, "input_tokens", 7),
+        ({"gen_ai.usage.input_tokens": Count.SEVEN}, "input_tokens", 7),
         ({"gen_ai.usage.input_tokens": 7.5}, "input_tokens", None),
         ({"gen_ai.usage.input_tokens": -7}, "input_tokens", None),
         ({"gen_ai.usage.input_tokens": True}, "input_tokens", None),
