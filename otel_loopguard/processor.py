@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from otel_loopguard.abort.hooks import AbortHook
 
+_FAULT = "the loop guard failed on a span; the application goes on"
 _FAULTS = 20  # kinds of faults of our own that are logged, each once
 _BLIND = (
     "the arguments of tool calls (first: %s) are not on their spans, so repeated calls cannot be "
@@ -296,6 +297,4 @@ class LoopGuardSpanProcessor(SpanProcessor):
         if kind not in self._faults and len(self._faults) < _FAULTS:
             self._faults.add(kind)
             with suppress(Exception), self._aside:
-                _logger.error(
-                    "the loop guard failed on a span; the application goes on", exc_info=error
-                )
+                _logger.error(_FAULT, exc_info=error)

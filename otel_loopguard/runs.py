@@ -262,6 +262,13 @@ class Run:
         if len(calls) > OPEN_CALLS:
             del calls[next(iter(calls))]
 
+    def delegate(self, node: Node) -> None:
+        """Take note that the tool call around an agent, or around another tool, runs an agent."""
+        caller = node.counted_above()
+        if caller is not None and caller.kind == "tool" and not caller.delegates:
+            caller.delegates = True
+            self.guard.delegated()
+
     def has_come_back(self, node: Node, step: Step) -> None:
         """Take note that a call's span has ended."""
         self.open_calls.pop(node, None)

@@ -199,7 +199,7 @@ class RunTracker:
         """
         asides, at_s = SpanlessCalls(run), self._time(step.started_s)
         if step.kind in {"tool", "agent"}:
-            _delegate(run, node)
+            run.delegate(node)
         if step.kind == "tool":
             run.requested.show(node, step, in_turn=bool(run.open_calls))
             delegates = node.calls_tools  # it shows only now what it is
@@ -292,11 +292,3 @@ def _verdict(
         called=asides.called,
         answered=asides.answered,
     )
-
-
-def _delegate(run: Run, node: Node) -> None:
-    """Take note that the tool call around an agent, or around another tool, runs an agent."""
-    caller = node.counted_above()
-    if caller is not None and caller.kind == "tool" and not caller.delegates:
-        caller.delegates = True
-        run.guard.delegated()
