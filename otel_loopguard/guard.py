@@ -187,6 +187,11 @@ class LoopGuard:
         if self._run is not None:
             self._run.totals.take_back()
 
+    def called_unseen(self, calls: int) -> None:
+        """Tell of calls of tools that nobody will say more of: they are counted, and not judged."""
+        if self._run is not None:
+            self._run.totals.take_back(-calls)
+
     @property
     def is_complete(self) -> bool:
         """Whether the last turn finished the run, and nothing has happened since."""

@@ -40,8 +40,8 @@ class Joins:
         One that another run names as well, while that has something to do, says nothing any more:
         some servers number the calls of each response from 1.
         """
-        other = self._runs.get(key)
-        shared = other is not None and other is not run and other.is_at_work
+        other = self._runs.get(key, run)
+        shared = other is None or (other is not run and other.is_at_work)
         self._runs[key] = None if shared else run
         self._runs.move_to_end(key)
         if len(self._runs) > JOINS:

@@ -55,15 +55,21 @@ class Unattached:
         if self._leaves.pop(node, None) is not None and node.parent in self._leaves:
             self._leaves[node.parent] -= 1
 
-    def leaf(self, run: Run | None) -> Node | None:
+    def leaf(self, run: Run | None, *, may_stop: bool = False) -> Node | None:
         """Return the span that a model call without a parent is made in; `None` if there is none.
 
-        That is the last one that has none below it, in the run of the calling code if that is
-        known. It is a guess where several agents are at work and nothing tells in which.
+        That is the last one that has none below it, in the run of the calling code. Where that is
+        not known, it is in the only run there is; not if that has tripped and calls of it may be
+        stopped: this one may be somebody else's.
         """
         found = [
-            node
+            (node, node.run_above())
             for node, below in self._leaves.items()
-            if not below and node.below is None and (run is None or node.run_above() is run)
+            if not below and node.below is None and node.told is None
         ]
-        return found[-1] if found else None
+        runs = {each for _, each in found}
+        tripped = may_stop and any(each is None or each.trip is not None for each in runs)
+        if run is None and (len(runs) != 1 or tripped):
+            return None
+        own = [node for node, each in found if run is None or each is run]
+        return own[-1] if own else None

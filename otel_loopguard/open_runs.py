@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from otel_loopguard.runs import Run
 
@@ -21,9 +21,11 @@ ROOTLESS = 1_024
 class OpenRuns:
     """The runs of one tracker that have not ended, oldest first."""
 
-    __slots__ = ("_rootless", "_runs", "evicted")
+    __slots__ = ("_clock", "_rootless", "_runs", "evicted")
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        """Seconds; of a recording, where that is played."""
         self._runs: OrderedDict[Run, None] = OrderedDict()
         self._rootless: OrderedDict[Run, float] = OrderedDict()
         """Runs that perhaps no span will end, and when each was last seen, least recent first."""
@@ -38,7 +40,7 @@ class OpenRuns:
         """Take in a run; return the oldest one if there are too many now, to be ended."""
         self._runs[run] = None
         if run.is_rootless:
-            self._rootless[run] = time.monotonic()
+            self._rootless[run] = self._clock()
         too_many = self._rootless if len(self._rootless) > ROOTLESS else self._runs
         if too_many is self._runs and len(self._runs) <= RUNS:
             return None
@@ -48,7 +50,7 @@ class OpenRuns:
     def seen(self, run: Run) -> None:
         """Hear that something happens in a run."""
         if run in self._rootless:
-            self._rootless[run] = time.monotonic()
+            self._rootless[run] = self._clock()
             self._rootless.move_to_end(run)
 
     def remove(self, run: Run) -> None:
@@ -58,7 +60,7 @@ class OpenRuns:
 
     def idle(self) -> list[Run]:
         """Return the runs that perhaps no span will end, and in which nothing has happened."""
-        now_s, found = time.monotonic(), list[Run]()
+        now_s, found = self._clock(), list[Run]()
         for run, seen_s in self._rootless.items():
             if now_s - seen_s < IDLE_S:
                 break

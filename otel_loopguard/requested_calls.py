@@ -1,15 +1,16 @@
 """Tool calls that a model asked for, until a span shows them, or their answers do.
 
 Plain loops around a provider's SDK, and some frameworks, write no span for a tool. The call is then
-known from the model's answer: it has happened when the next model call of that agent begins, whose
-input brings its result. Bounded.
+known from the model's answer: it has happened when the input of a later model call of that agent
+answers it. Where inputs are not shown, it has when the agent asks its model again, unless tools of
+this run have spans. Bounded.
 """
 
 from __future__ import annotations
 
 from otel_loopguard.canonical import UNKNOWN, canonical
 from otel_loopguard.span_tree import Node
-from otel_loopguard.steps import Step, ToolCall
+from otel_loopguard.steps import ModelInput, Step, ToolCall
 from otel_loopguard.tool_names import same_tool
 
 WAITING = 128
@@ -19,14 +20,20 @@ WAITING = 128
 class RequestedCalls:
     """The calls that the model turns of one run have asked for and that no span has shown."""
 
-    __slots__ = ("_early", "_have_no_spans", "_waiting")
+    __slots__ = ("_early", "_have_none", "_waiting", "have_spans")
 
     def __init__(self) -> None:
         self._waiting: list[tuple[Node, ToolCall]] = []
         self._early: list[tuple[Node, Step]] = []
         """Calls whose spans began while the turn that asks for them was still being told."""
-        self._have_no_spans = False
-        """Calls of this run have turned out to have happened without a span."""
+        self._have_none = False
+        """A call has turned out to have been made without a span."""
+        self.have_spans = False
+        """A span has shown a tool call of this run."""
+
+    def __bool__(self) -> bool:
+        """Say whether any call waits."""
+        return bool(self._waiting)
 
     def ask(self, node: Node, step: Step) -> None:
         """Take note of what a model turn has asked for."""
@@ -45,6 +52,7 @@ class RequestedCalls:
         do if there is none of that name. `in_turn` says that a model call goes on: where answers
         are streamed, calls begin before these end.
         """
+        self.have_spans = True
         found = self._like(node, step) if self._waiting else None
         if found is not None:
             self._waiting = [each for each in self._waiting if each is not found]
@@ -52,67 +60,77 @@ class RequestedCalls:
             self._early.append((node, Step(kind="tool", name=step.name, call_id=step.call_id)))
             del self._early[:-WAITING]
 
+    def answered(self, node: Node, given: ModelInput) -> list[Step]:
+        """Return the calls of an agent that its model is told the results of, with these."""
+        self._early.clear()
+        own = [each for each in self._waiting if each[0].agent_id == node.agent_id]
+        results = {answer.call_id: answer.result for answer in given.answers}
+        found = [each for each in own if each[1].call_id in results]
+        told = [results[call.call_id or ""] for _, call in found]
+        if own and not found and given.answers and all(map(_is_an_item, own)):
+            # The last of parallel calls are answered after the model's last message, no others.
+            last = [answer.result for answer in given.answers][-len(own) :]
+            found, told = own, [UNKNOWN] * (len(own) - len(last)) + last
+        self._have_none = self._have_none or bool(found)
+        return [
+            _step(asker, call, result)
+            for (asker, call), result in zip(self._taken(found), told, strict=True)
+        ]
+
     def happened(self, node: Node) -> list[Step]:
-        """Return the calls that must have happened now that their agent asks its model again.
+        """Return the calls that must have happened now that their agent has asked again.
 
-        One that a span above may still turn out to be goes on.
+        That is where the model's input is not shown, and no tool has spans.
         """
         self._early.clear()
-        found = self._take(node.agent_id, node) if self._waiting else []
-        self._have_no_spans = self._have_no_spans or bool(found)
-        return found
+        own = [each for each in self._waiting if each[0].agent_id == node.agent_id]
+        if self.have_spans:
+            return []
+        self._have_none = self._have_none or bool(own)
+        return [_step(*each) for each in self._taken(own)]
 
-    def left(self, agent_id: str | None) -> list[Step]:
-        """Return what an agent has asked for last and must have called before it ended.
+    def left(self) -> int:
+        """Return how many calls the last turns have asked for that were made before the run ended.
 
-        Where tools have spans, what has none did not happen: it was the agent's way of answering,
-        or of handing over.
+        Where tools have spans, or no call without one has ever been made, they were no calls of
+        tools but the framework's way of answering, or of handing over.
         """
-        found = self._take(agent_id) if self._waiting else []
-        return found if self._have_no_spans else []
-
-    def over(self) -> list[Step]:
-        """Return what has been called last when the run ends."""
-        self._early.clear()
-        agents = dict.fromkeys(asker.agent_id for asker, _ in self._waiting)
-        return [step for agent_id in agents for step in self.left(agent_id)]
+        return len(self._waiting) if self._have_none and not self.have_spans else 0
 
     def _like(self, node: Node, step: Step) -> tuple[Node, ToolCall] | None:
-        waiting, call_id = self._waiting, step.call_id
-        for each in waiting:
-            if call_id is not None and each[1].call_id == call_id:
-                return each
-        named = [each for each in waiting if same_tool(each[1].name, step.name)]
+        own = [each for each in self._waiting if each[0].agent_id == node.agent_id]
+        ordered = [*own, *(each for each in self._waiting if each not in own)]
+        named = [each for each in ordered if same_tool(each[1].name, step.name)]
+        by_id = [each for each in named if step.call_id and each[1].call_id == step.call_id]
         equal = [each for each in named if len(named) > 1 and _same(each[1], step)]
-        others = [each for each in waiting if each[0].agent_id == node.agent_id]
-        return next(iter(equal or named or others), None)
+        return next(iter(by_id or equal or named or own), None)
 
-    def _take(self, agent_id: str | None, below: Node | None = None) -> list[Step]:
-        above = () if below is None else below.upwards()
-        unread = [node.name for node in above if not node.read and node.is_open]
-        found: list[Step] = []
-        kept: list[tuple[Node, ToolCall]] = []
-        for asker, call in self._waiting:
-            goes_on = any(same_tool(name, call.name) for name in unread)
-            if asker.agent_id == agent_id and not goes_on:
-                found.append(_step(asker, call))
-            else:
-                kept.append((asker, call))
-        self._waiting = kept
+    def _taken(self, found: list[tuple[Node, ToolCall]]) -> list[tuple[Node, ToolCall]]:
+        taken = {id(each) for each in found}
+        self._waiting = [each for each in self._waiting if id(each) not in taken]
         return found
 
 
-def _step(asker: Node, call: ToolCall) -> Step:
+def _step(asker: Node, call: ToolCall, result: object = UNKNOWN) -> Step:
     return asker.placed(
         Step(
             kind="tool",
             name=call.name,
             arguments=call.arguments,
+            result=result,
             call_id=call.call_id,
             spanless=True,
             span=asker.key,
         )
     )
+
+
+def _is_an_item(waiting: tuple[Node, ToolCall]) -> bool:
+    """Say whether a call is named by the id of an item in an answer of OpenAI's Responses API.
+
+    OpenLLMetry's spans do that, and inputs name the call itself; so the order has to tell.
+    """
+    return (waiting[1].call_id or "").startswith("fc_")
 
 
 def _same(call: ToolCall, step: Step) -> bool:

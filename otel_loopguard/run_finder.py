@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Callable, Iterable
 
 from otel_loopguard.conversations import conversation_of
@@ -17,6 +19,8 @@ from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import UNKNOWN, ModelInput, Step
 
 _NANOSECONDS = 1e9
+_NUMBERED = re.compile(r"^\D*\d{1,4}$")
+"""Ids that servers give to the calls of each response anew: `call_1`."""
 
 
 class RunFinder(RunKeeper):
@@ -36,7 +40,8 @@ class RunFinder(RunKeeper):
         live: bool,
         on_closed: Callable[[Run, RunReport | None], object] | None = None,
     ) -> None:
-        super().__init__(policy, on_closed=on_closed)
+        # What is recorded grows old by its own time: see `_joined`.
+        super().__init__(policy, clock=time.monotonic if live else float, on_closed=on_closed)
         self._live = live
         self.hears_in_context = True
         """Spans are told of in the contexts that they start in, not in those of other threads."""
@@ -46,7 +51,8 @@ class RunFinder(RunKeeper):
         if step.kind == "agent":
             belongs_to = caller_of(node, record)
         elif step.kind == "llm" and node.parent is None:
-            belongs_to = self.unattached.leaf(self.in_context() if self._live else None)
+            context = self.in_context() if self._live else None
+            belongs_to = self.unattached.leaf(context, may_stop=self._live)
         else:
             return
         if belongs_to is not None and belongs_to.run_above() is not None:
@@ -57,14 +63,14 @@ class RunFinder(RunKeeper):
         node: Node,
         step: Step,
         record: SpanRecord,
-        heard: Callable[[], ModelInput | None],
+        given: ModelInput | None,
         named: str | None,
     ) -> tuple[Run | None, bool]:
         """Return the run of a span that shows what it is, and whether it is opened by it.
 
         There is none yet for a model call that has started with nothing around it and nothing on it
-        that says where it belongs: its end will. `heard` reads what is new in the call's input, and
-        `named` is the run that the baggage names.
+        that says where it belongs: its end will. `given` is what is new in the call's input, and
+        `named` the run that the baggage names.
         """
         explicit, opened = self.explicit(node)
         if explicit is None and named is not None:
@@ -74,15 +80,17 @@ class RunFinder(RunKeeper):
             self.going.seen(known)
             return known, opened
         if step.kind != "agent" and (record.parent_id is None or record.parent_is_remote):
-            return self._without_parent(node, step, record, heard)
+            return self._without_parent(node, step, record, given)
         return self._own(node, step), True
 
-    def answered(self, run: Run, node: Node, step: Step) -> None:
+    def answered(self, run: Run, step: Step) -> None:
         """Take note of the ids in a model's answer, by which a later call may be found."""
+        if run.kind != "joined":
+            return
         for call in () if step.tool_calls is UNKNOWN else step.tool_calls:
-            if call.call_id:
+            if call.call_id and not _NUMBERED.match(call.call_id):
                 self.joins.keep(("call", call.call_id), run)
-        if step.response_id and (run.kind == "joined" or node.parent is None):
+        if step.response_id:
             self.joins.keep(("response", step.response_id), run)
 
     def explicit(self, node: Node | None) -> tuple[Run | None, bool]:
@@ -148,12 +156,11 @@ class RunFinder(RunKeeper):
         node: Node,
         step: Step,
         record: SpanRecord,
-        heard: Callable[[], ModelInput | None],
+        given: ModelInput | None,
     ) -> tuple[Run | None, bool]:
         """Return the run of a span with nothing around it: by ids, else its own."""
         conversation = conversation_of(record)
-        given = heard() if step.kind == "llm" else None
-        known = self._joined(_keys(conversation, given), given, record)
+        known = self._joined(_keys(conversation, given, step), given, record)
         if known is not None:
             self._go_on(known, node, record)
             return known, False
@@ -175,11 +182,12 @@ class RunFinder(RunKeeper):
         It is over if nothing has happened for long, or if a person speaks after it has finished.
         """
         run = self.joins.find(keys)
-        if run is None or run.kind != "joined":
-            return run
+        if run is None:
+            return None
         silent_s = (record.started_ns - run.last_ns) / _NANOSECONDS
-        answered = given is not None and given.spoken and run.guard.is_complete
-        if not answered and silent_s < IDLE_S:
+        is_over = run.guard.is_complete or run.trip is not None
+        answered = is_over and given is not None and given.spoken
+        if run.kind != "joined" or not (answered or silent_s >= IDLE_S):
             return run
         self.shut(run)
         return None
@@ -205,18 +213,19 @@ class RunFinder(RunKeeper):
 
     def _go_on(self, run: Run, node: Node, record: SpanRecord) -> None:
         self.going.seen(run)
-        run.last_ns = max(run.last_ns, record.started_ns)
+        if run.trip is None:  # one that goes on asking is not kept by that
+            run.last_ns = max(run.last_ns, record.started_ns)
         if run.kind == "joined" and (run.top is None or not run.top.is_open):
             run.top = node.local_root()
 
 
-def _keys(conversation: str | None, given: ModelInput | None) -> list[Key]:
-    """Return the ids that say what a span goes on with, the surest first."""
-    keys: list[Key] = []
+def _keys(conversation: str | None, given: ModelInput | None, step: Step) -> list[Key]:
+    """Return the ids that say what a span goes on with: its conversation's alone if it has one."""
+    if conversation is not None:
+        return [("conversation", conversation)]
+    keys: list[Key] = [("call", step.call_id)] if step.call_id else []
     if given is not None:
         keys.extend(("call", answer.call_id) for answer in given.answers if answer.call_id)
         if given.previous_response_id:
             keys.append(("response", given.previous_response_id))
-    if conversation is not None:
-        keys.append(("conversation", conversation))
     return keys

@@ -23,6 +23,7 @@ class RunKeeper:
 
     Args:
         policy: what each run's guard goes by.
+        clock: seconds, by which runs that no span ends grow old.
         on_closed: told of each run that ended otherwise than by a span; without a report, in a
             forked child, of each that its parent process goes on with.
 
@@ -32,12 +33,14 @@ class RunKeeper:
         self,
         policy: Policy,
         *,
+        clock: Callable[[], float],
         on_closed: Callable[[Run, RunReport | None], object] | None = None,
     ) -> None:
         self.policy = policy
         self.lock = threading.RLock()
         self.spans = SpanTree(self._lost)
-        self.going = OpenRuns()
+        self._clock = clock
+        self.going = OpenRuns(clock)
         """The runs that have not ended."""
         self.joins = Joins()
         """The ids by which runs are found again."""
@@ -118,9 +121,7 @@ class RunKeeper:
 
     def end(self, run: Run) -> RunReport:
         """End a run, and return what became of it."""
-        for step in run.requested.over():
-            run.guard.check(step, commit=True)
-            run.guard.record(step)
+        run.guard.called_unseen(run.requested.left())
         run.slot.runs.pop(self, None)
         self.going.remove(run)
         run.final, run.ended = run.report(), True
@@ -160,7 +161,8 @@ class RunKeeper:
             run.slot.runs.pop(self, None)
             self._untold.append((run, None))
         self.spans.leave_to_parent()
-        self.going, self.joins, self.unattached = OpenRuns(), Joins(), Unattached()
+        self.going, self.joins = OpenRuns(self._clock), Joins()
+        self.unattached = Unattached()
 
     def _lost(self, node: Node) -> None:
         """End the run of a span whose end will not be known for it any more."""

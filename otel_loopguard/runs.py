@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -31,6 +31,13 @@ RESPONSES = 64
 RunKind: TypeAlias = Literal["explicit", "agent", "root", "joined"]
 """Opened by `guarded_run`, by an agent's span, by the topmost span around a step, or by one that
 has nothing around it and is held together with others by ids: no span ends that."""
+
+
+class Answer(NamedTuple):
+    """An answer of a model: the span that shows it, and when that ended."""
+
+    node: Node
+    ended_ns: int
 
 
 class Cancellable(Protocol):
@@ -165,8 +172,8 @@ class Run:
         self.requested = RequestedCalls()
         """Tool calls that models have asked for and that no span has shown."""
         self.gaps = Gaps()
-        self.responses: dict[str, Node] = {}
-        """Spans of the last model calls, by the ids of the answers."""
+        self.responses: dict[str, Answer] = {}
+        """The answers of the last model calls, by their ids."""
         self.last_ns = 0
         """When the latest span started that was joined, in nanoseconds of the wall clock."""
         self.ended = False
@@ -178,6 +185,11 @@ class Run:
         """Whether nobody can end the run any more: its span was never ended, and is gone."""
         root = self.root
         return root is not None and root.is_lost
+
+    @property
+    def waits_for_input(self) -> bool:
+        """Whether it matters what the next model call is told: calls wait, or it has finished."""
+        return bool(self.requested) or self.guard.is_complete
 
     @property
     def is_at_work(self) -> bool:
@@ -269,12 +281,12 @@ class Run:
             caller.delegates = True
             self.guard.delegated()
 
-    def has_come_back(self, node: Node, step: Step) -> None:
+    def has_come_back(self, node: Node, step: Step, ended_ns: int) -> None:
         """Take note that a call's span has ended."""
         self.open_calls.pop(node, None)
         self.open_tools.pop(node, None)
         if step.response_id:
-            self.responses[step.response_id] = node
+            self.responses[step.response_id] = Answer(node, ended_ns)
             if len(self.responses) > RESPONSES:
                 del self.responses[next(iter(self.responses))]
 

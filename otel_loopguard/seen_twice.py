@@ -38,6 +38,8 @@ def add_up(node: Node, step: Step) -> Step:
     told = node.told
     if told is None:
         return step
+    if node.split:  # what it says of itself is of both requests
+        return msgspec.structs.replace(told, **_placing(step))
     innermost = {
         name: value
         for name in ("input_tokens", "output_tokens", "cost_usd", "finish_reasons", "response_id")
@@ -67,9 +69,13 @@ def _around(node: Node, step: Step) -> Node | None:
         return None
     if step.kind == "tool":
         is_nameless = not step.name and step.call_id is not None
-        return above if is_nameless or same_tool(above.step_name, step.name) else None
+        # A tool that asks a model, and by it itself again, is called again.
+        again = above.below is not None and above.below.kind == "llm"
+        same = is_nameless or (same_tool(above.step_name, step.name) and not again)
+        return above if same else None
     # A second request below one call comes after the first has come back: a retry, another model.
-    return None if _has_come_back(above) else above
+    above.split = above.split or _has_come_back(above)
+    return None if above.split else above
 
 
 def _within(node: Node, step: Step) -> Node | None:
@@ -82,14 +88,20 @@ def _within(node: Node, step: Step) -> Node | None:
 
 def _beside(node: Node, step: Step, record: SpanRecord, run: Run) -> Node | None:
     """Return the call that goes on beside this one, if that shows it."""
-    if step.response_id and (known := run.responses.get(step.response_id)) not in (None, node):
-        return known
+    answer = run.responses.get(step.response_id) if step.response_id else None
+    if answer is not None and answer.node is not node and record.started_ns < answer.ended_ns:
+        return answer.node  # some servers give each answer the same id, one after the other
     if step.kind == "llm":
         open_calls = run.open_calls if record.scope in ECHOES else ()
         return next((each for each in open_calls if each.parent is node.parent), None)
     if semconv.MCP_METHOD_NAME not in record.attributes:
         return None
     return next((each for each in run.open_tools if same_tool(each.step_name, step.name)), None)
+
+
+def _placing(step: Step) -> dict[str, object]:
+    names = ("name", "agent", "agent_id", "agent_parent_id", "started_s", "ended_s", "span")
+    return {name: getattr(step, name) for name in names}
 
 
 def _has_come_back(call: Node) -> bool:

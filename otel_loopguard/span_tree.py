@@ -58,17 +58,17 @@ class Node(msgspec.Struct, eq=False):
     part_of: Node | None = None
     """The span that shows the same step, and is the one that counts."""
     below: Node | None = None
-    """The latest model or tool call below it that counts, with none between."""
+    """The latest model or tool call below it that counts, with no other between."""
     calls_tools: bool = False
     """Tool calls below it count, with none between."""
     awaits: bool = False
     """A model call with nothing around it, whose end is to show which run it belongs to."""
     told: Step | None = None
     """What the spans that are part of this one say of its step."""
-    asked: tuple[Step, ...] = ()
-    """Tool calls without a span that the model call's input should answer."""
+    split: bool = False
+    """More than one request was made inside it: what it says of itself is of all of them."""
     unsure: bool = False
-    """Its end should show whether a person has spoken before the model call."""
+    """Its end should show what the model call was told: results of calls, or a person's word."""
     delegates: bool = False
     """It is a tool call that runs an agent."""
 
@@ -111,8 +111,7 @@ class Node(msgspec.Struct, eq=False):
         self.stands_in = self.read = True
         self.run = self.kind = self.part_of = self.below = None
         self.refused = self.claimed = self.prevented = self.awaits = self.unsure = False
-        self.calls_tools = self.delegates = False
-        self.asked = ()
+        self.calls_tools = self.delegates = self.split = False
 
     def forget_live(self) -> None:
         """Let go of the span itself: it has ended, or is forgotten."""
@@ -162,9 +161,9 @@ class Node(msgspec.Struct, eq=False):
     def mark_above(self) -> None:
         """Let the spans around a call know of it: they may show only at their end what they are."""
         for above in () if self.parent is None else self.parent.upwards():
+            above.below = self
             if above.kind is not None:
                 return
-            above.below = self
             above.calls_tools = above.calls_tools or self.kind == "tool"
 
     def local_root(self) -> Node:

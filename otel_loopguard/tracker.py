@@ -7,7 +7,6 @@ and abort are the processor's.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import msgspec
 
@@ -22,7 +21,7 @@ from otel_loopguard.seen_twice import add_up, shown_by
 from otel_loopguard.span_tree import Node
 from otel_loopguard.spanless_calls import SpanlessCalls
 from otel_loopguard.spans import SpanRecord
-from otel_loopguard.steps import Step, StepKind
+from otel_loopguard.steps import ModelInput, Step, StepKind
 from otel_loopguard.verdicts import Verdict
 
 
@@ -77,8 +76,9 @@ class RunTracker:
             step = read_step(record, self._dialects)
             if step is None:
                 return None
+            given = self._given(node, step, record)
             with self.runs.lock:
-                return self._begin(node, step, record, named)
+                return self._begin(node, step, record, given, named)
         finally:
             self.runs.tell()
 
@@ -96,9 +96,10 @@ class RunTracker:
         try:
             step = read_step(record, self._dialects)
             if step is not None:
+                given = self._given(node, step, record)
                 with self.runs.lock:
                     node = self._known(node, record)
-                    verdict = self._finish(node, step, record)
+                    verdict = self._finish(node, step, record, given)
         except Exception:
             left = None if node is None else self._leave(node)
             if left is not None:
@@ -126,6 +127,14 @@ class RunTracker:
             trips = run.trips_by(decision)
             return Verdict(run, node, decision=decision, tripped=trips, timed=True)
 
+    def _given(self, node: Node | None, step: Step, record: SpanRecord) -> ModelInput | None:
+        """Read what is new in a model call's input, where that matters; outside the lock."""
+        if step.kind != "llm":
+            return None
+        run = None if node is None else node.run_above()
+        matters = run is None or run.waits_for_input or (node is not None and node.unsure)
+        return read_input(record, self._dialects) if matters else None
+
     def _known(self, node: Node | None, record: SpanRecord) -> Node:
         if node is None:
             return self.runs.enter(record)
@@ -139,7 +148,12 @@ class RunTracker:
             return None if run is None else (run, self.runs.end(run))
 
     def _join(
-        self, node: Node, step: Step, record: SpanRecord, named: Callable[[], str | None]
+        self,
+        node: Node,
+        step: Step,
+        record: SpanRecord,
+        given: ModelInput | None,
+        named: Callable[[], str | None],
     ) -> tuple[Run | None, bool]:
         """Find the run of a span that shows what it is; say whether it was opened.
 
@@ -149,12 +163,11 @@ class RunTracker:
         if step.kind == "agent":
             node.invoke(step.name or step.agent)
         node.step_name = step.name
-        heard = partial(read_input, record, self._dialects)
         waiting = node.awaiting() if step.kind == "llm" else None
         if waiting is not None:
             node.read, node.part_of = True, waiting
             return None, False
-        run, opened = self.runs.find(node, step, record, heard, named())
+        run, opened = self.runs.find(node, step, record, given, named())
         if run is None:
             node.awaits = True
             return None, False
@@ -166,14 +179,19 @@ class RunTracker:
         return run, opened
 
     def _begin(
-        self, node: Node, step: Step, record: SpanRecord, named: Callable[[], str | None]
+        self,
+        node: Node,
+        step: Step,
+        record: SpanRecord,
+        given: ModelInput | None,
+        named: Callable[[], str | None],
     ) -> Verdict | None:
-        run, opened = self._join(node, step, record, named)
+        run, opened = self._join(node, step, record, given, named)
         if run is None:
             return None
         if node.kind is None:
             return Verdict(run, node, opened=opened)
-        asides, begun = self._before(run, node, step, record)
+        asides, begun = self._before(run, node, step, record, given)
         placed = node.placed(begun, timed=not self._live)
         prevented = step.kind in self._prevented_kinds
         went_on = run.trip is not None and step.kind in COUNTED
@@ -191,7 +209,7 @@ class RunTracker:
         return _verdict(run, node, placed, decision, asides, opened=opened, went_on=went_on)
 
     def _before(
-        self, run: Run, node: Node, step: Step, record: SpanRecord
+        self, run: Run, node: Node, step: Step, record: SpanRecord, given: ModelInput | None
     ) -> tuple[SpanlessCalls, Step]:
         """Ask about the calls without a span that must have happened by the time a step begins.
 
@@ -206,36 +224,51 @@ class RunTracker:
             return asides, msgspec.structs.replace(step, delegated=True) if delegates else step
         if step.kind != "llm":
             return asides, step
-        finished, calls = run.guard.is_complete, run.requested.happened(node)
-        given = read_input(record, self._dialects) if finished or calls else None
-        asides.happened(calls, at_s)
-        may_be_shown_later = given is None and record.ended_ns is None
-        if may_be_shown_later:
-            node.asked, node.unsure = tuple(calls), finished
-        else:
-            asides.came_back(calls, given, at_s)
-        if not finished:
-            return asides, step
-        spoken = UNKNOWN if may_be_shown_later else given is not None and given.spoken
-        return asides, msgspec.structs.replace(step, spoken=spoken)
+        if given is None and record.ended_ns is None:
+            node.unsure = run.waits_for_input  # its end may show what it was told
+            return asides, msgspec.structs.replace(step, spoken=UNKNOWN) if node.unsure else step
+        return asides, self._told(run, node, step, given, asides, at_s)
 
-    def _finish(self, node: Node, step: Step, record: SpanRecord) -> Verdict | None:
+    def _told(
+        self,
+        run: Run,
+        node: Node,
+        step: Step,
+        given: ModelInput | None,
+        asides: SpanlessCalls,
+        at_s: float | None,
+    ) -> Step:
+        """Take in what a model call was told: results of calls, or a person's word."""
+        if given is None:
+            asides.call(run.requested.happened(node), at_s)
+            return step
+        asides.answer(run.requested.answered(node, given), at_s)
+        return msgspec.structs.replace(step, spoken=given.spoken and not given.answers)
+
+    def _finish(
+        self, node: Node, step: Step, record: SpanRecord, given: ModelInput | None
+    ) -> Verdict | None:
         opened, is_late = False, not node.read
         if node.run is not None:
-            node.run.has_come_back(node, step)
+            node.run.has_come_back(node, step, record.ended_ns or 0)
         if (node.prevented and step.kind == "llm") or (is_late and step.kind == "agent"):
             return None
         if is_late:
-            joined, opened = self._join(node, step, record, _no_name)
+            joined, opened = self._join(node, step, record, given, _no_name)
             if joined is not None and node.kind == "llm":
-                joined.has_come_back(node, step)
+                joined.has_come_back(node, step, record.ended_ns or 0)
                 joined.use_place(record.started_ns)
         run = node.run
         if run is None or run.ended or node.kind is None:
             if node.part_of is not None:
                 node.part_of.told = add_up(node.part_of, step)
             return None if run is None or not opened else Verdict(run, node, opened=True)
-        asides, shown = self._after(run, node, step, record, is_late=is_late)
+        if is_late:
+            asides, shown = self._before(run, node, step, record, given)
+        else:
+            asides, shown = SpanlessCalls(run), step
+            if node.unsure:
+                shown = self._told(run, node, step, given, asides, self._time(step.ended_s))
         run.steps_after_trip += node.refused
         run.escaped = run.escaped or node.refused
         whole = add_up(node, shown)
@@ -244,27 +277,8 @@ class RunTracker:
         decision = run.guard.record(placed)
         if step.kind == "llm":
             run.requested.ask(node, placed)
-            self.runs.answered(run, node, placed)
+            self.runs.answered(run, placed)
         return _verdict(run, node, placed, decision, asides, opened=opened)
-
-    def _after(
-        self, run: Run, node: Node, step: Step, record: SpanRecord, *, is_late: bool
-    ) -> tuple[SpanlessCalls, Step]:
-        """Ask about the calls without a span that a step which has ended says something of."""
-        if is_late:
-            return self._before(run, node, step, record)
-        asides, at_s = SpanlessCalls(run), self._time(step.ended_s)
-        if step.kind == "agent":
-            calls: Sequence[Step] = run.requested.left(node.agent_id)
-            asides.happened(calls, at_s)
-            asides.came_back(calls, None, at_s)
-        elif node.asked or node.unsure:
-            given = read_input(record, self._dialects)
-            asides.came_back(node.asked, given, at_s)
-            if node.unsure:
-                spoken = given is not None and given.spoken
-                return asides, msgspec.structs.replace(step, spoken=spoken)
-        return asides, step
 
     def _time(self, at_s: float | None) -> float | None:
         return None if self._live else at_s

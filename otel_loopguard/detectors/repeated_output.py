@@ -78,9 +78,11 @@ class RepeatedOutput:
     def commit(self, facts: Facts, /) -> None:
         """Add the output to its row; what brings something ends the rows that it proves wrong."""
         if facts.kind == "tool":
-            if facts.numbered and (facts.novel or facts.outcome is None):
+            if facts.outcome is None:
+                self._rows = {} if facts.numbered or not facts.pending else self._rows
+            elif facts.numbered and facts.novel:
                 self._rows.clear()
-            elif facts.novel and facts.outcome is not None:
+            elif facts.novel:
                 self._rows = {agent: _Row(row.output, 1) for agent, row in self._rows.items()}
             return
         if facts.turn is None or facts.turn.output is None:

@@ -196,7 +196,7 @@ class RunState:
             if opened.kind == "agent":
                 self._invocations.begin(within[0], owner.key)
             asking.tell_around(opened, facts, at_once=at_once)
-        if not (self._sight.results_come or opened.spanless):
+        if not self._sight.results_come:
             self._sight.do_without(opened, facts, self.outcomes)
         self.open.add(opened, step.arguments)
         if step.delegated:

@@ -129,9 +129,9 @@ class RunTotals:
             if len(self._tools) < TOOL_NAMES:
                 self._tools[opened.name] = None
 
-    def take_back(self) -> None:
-        """Count one execution of a tool less: a call turned out to be none."""
-        self._tool_calls -= 1
+    def take_back(self, calls: int = 1) -> None:
+        """Count so many executions of tools less: calls turned out to be none."""
+        self._tool_calls -= calls
 
     def end(self, opened: OpenStep, step: Step, facts: Facts, now_s: float, *, ends: bool) -> None:
         """Add what came out of a step.

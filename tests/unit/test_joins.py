@@ -100,17 +100,39 @@ class Told:
         pytest.param({**TOOL, **of("a")}, {**TOOL, **of("a")}, True, id="one conversation"),
         pytest.param({**TOOL, **of("a")}, {**TOOL, **of("b")}, False, id="two conversations"),
         pytest.param(TOOL, TOOL, False, id="tools that name nothing"),
-        pytest.param(asks("1"), {**asks("2"), **hears("1")}, True, id="a call and its answer"),
-        pytest.param(asks("1"), {**asks("2"), **hears("9")}, False, id="an answer to another call"),
         pytest.param(
-            {**asks("1"), "gen_ai.response.id": "r"},
-            {**asks("2"), "gen_ai.request.previous_response.id": "x"},
+            asks("call_000001"),
+            {**asks("call_000002"), **hears("call_000001")},
+            True,
+            id="a call and its answer",
+        ),
+        pytest.param(
+            asks("call_000001"),
+            {**TOOL, "gen_ai.tool.call.id": "call_000001"},
+            True,
+            id="a call and its execution",
+        ),
+        pytest.param(
+            asks("call_1"),
+            {**asks("call_2"), **hears("call_1")},
+            False,
+            id="an id that servers give again and again",
+        ),
+        pytest.param(
+            asks("call_000001"),
+            {**asks("call_000002"), **hears("call_000009")},
+            False,
+            id="an answer to another call",
+        ),
+        pytest.param(
+            {**asks("call_000001"), "gen_ai.response.id": "r"},
+            {**asks("call_000002"), "gen_ai.request.previous_response.id": "x"},
             False,
             id="another answer's id",
         ),
         pytest.param(
-            {**asks("1"), "gen_ai.response.id": "r"},
-            {**asks("2"), "gen_ai.request.previous_response.id": "r"},
+            {**asks("call_000001"), "gen_ai.response.id": "r"},
+            {**asks("call_000002"), "gen_ai.request.previous_response.id": "r"},
             True,
             id="the answer that it goes on from",
         ),
@@ -121,16 +143,16 @@ class Told:
             id="a person speaks after a finished turn",
         ),
         pytest.param(
-            {**asks("1"), **of("a")},
+            {**asks("call_000001"), **of("a")},
             {**finishes(), **of("a"), **spoken()},
             True,
             id="a person speaks amid the work",
         ),
         pytest.param(
-            {**asks("1"), **of("a")},
-            {**asks("2"), **of("b"), **hears("1")},
-            True,
-            id="a call's id is surer than the conversation",
+            {**asks("call_000001"), **of("a")},
+            {**asks("call_000002"), **of("b"), **hears("call_000001")},
+            False,
+            id="the conversation is surer than a call's id",
         ),
     ],
 )
@@ -162,35 +184,34 @@ def test_a_trip_does_not_outlive_its_run() -> None:
 
 
 def test_an_id_that_two_runs_use_says_nothing() -> None:
-    """Some servers number the calls of each response from 1."""
     told = Told()
-    first, second = told.run(Orphan(asks("1"))), told.run(Orphan(asks("1")))
-    assert first is not second
+    runs = {told.run(Orphan(asks("call_000001"))) for _ in range(3)}
+    assert len(runs) == 3
 
-    assert told.run(Orphan({**asks("1"), **hears("1")})) not in {first, second}
+    assert told.run(Orphan({**asks("call_000001"), **hears("call_000001")})) not in runs
 
 
 def test_the_next_run_may_use_the_ids_of_one_that_has_finished() -> None:
     told = Told()
-    first = told.run(Orphan(asks("1")))
-    assert told.run(Orphan({**finishes(), **hears("1")})) is first
-    second = told.run(Orphan(asks("1")))
+    first = told.run(Orphan(asks("call_000001")))
+    assert told.run(Orphan({**finishes(), **hears("call_000001")})) is first
+    second = told.run(Orphan(asks("call_000001")))
 
-    assert told.run(Orphan({**asks("1"), **hears("1")})) is second
+    assert told.run(Orphan({**asks("call_000001"), **hears("call_000001")})) is second
 
 
 def test_ids_of_a_run_that_has_ended_are_forgotten() -> None:
     told = Told()
-    first = told.run(Orphan(asks("1")))
+    first = told.run(Orphan(asks("call_000001")))
     told.tracker.runs.close(first)
 
-    assert told.run(Orphan({**asks("2"), **hears("1")})) is not first
+    assert told.run(Orphan({**asks("call_000002"), **hears("call_000001")})) is not first
 
 
 def test_model_calls_in_each_other_wait_for_the_end_together() -> None:
     """A framework's span around the provider's: neither says at its start where it belongs."""
     told = Told()
-    first = told.run(Orphan(asks("1")))
+    first = told.run(Orphan(asks("call_000001")))
 
     def tell(
         span_id: int, parent: int | None, shows: Mapping[str, object], end: int | None
@@ -211,8 +232,8 @@ def test_model_calls_in_each_other_wait_for_the_end_together() -> None:
 
     assert tell(90, None, MODEL, None) is None
     assert tell(91, 90, MODEL, None) is None
-    assert tell(91, 90, {**asks("2"), **hears("1")}, 1_002 * SECOND) is None
-    verdict = tell(90, None, {**asks("2"), **hears("1")}, 1_003 * SECOND)
+    assert tell(91, 90, {**asks("call_000002"), **hears("call_000001")}, 1_002 * SECOND) is None
+    verdict = tell(90, None, {**asks("call_000002"), **hears("call_000001")}, 1_003 * SECOND)
 
     assert verdict is not None
     assert verdict.run is first

@@ -9,6 +9,7 @@ from otel_loopguard.misplaced import Unattached
 from otel_loopguard.runs import Run, Slot
 from otel_loopguard.span_tree import Node, SpanTree
 from otel_loopguard.spans import SpanRecord
+from otel_loopguard.steps import Step
 
 (SCOPE,) = misplaced.UNATTACHED
 
@@ -67,8 +68,22 @@ def test_if_the_run_is_known_it_is_one_of_that() -> None:
     first, second = spans.start(1), spans.start(2)
     first.run, second.run = own, other
 
-    assert spans.spans.leaf(None) is second
     assert spans.spans.leaf(own) is first
+    assert spans.spans.leaf(None) is None, "it may be of either"
+    spans.end(second)
+    assert spans.spans.leaf(None) is first
+
+
+def test_a_call_of_somebody_is_not_stopped_with_a_run_that_has_tripped() -> None:
+    spans = Open()
+    run = Run("r", "agent", Policy.none().with_limits(max_steps=1), Slot())
+    only = spans.start(1)
+    only.run = run
+    for _ in range(2):
+        run.trips_by(run.guard.check(Step(kind="llm")))
+
+    assert spans.spans.leaf(None, may_stop=True) is None
+    assert spans.spans.leaf(run, may_stop=True) is spans.spans.leaf(None) is only
 
 
 def test_too_many_push_out_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
