@@ -41,7 +41,8 @@ class Joins:
         some servers number the calls of each response from 1.
         """
         other = self._runs.get(key, run)
-        shared = other is None or (other is not run and other.is_at_work)
+        is_other = other is not None and other is not run and not other.ended
+        shared = other is None or (is_other and not other.guard.is_complete)
         self._runs[key] = None if shared else run
         self._runs.move_to_end(key)
         if len(self._runs) > JOINS:

@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -18,7 +18,7 @@ from otel_loopguard.gaps import Gaps
 from otel_loopguard.guard import LoopGuard
 from otel_loopguard.policy import Policy
 from otel_loopguard.requested_calls import RequestedCalls
-from otel_loopguard.span_tree import Node
+from otel_loopguard.span_tree import Answer, Node
 from otel_loopguard.steps import Step
 
 OPEN_CALLS = 128
@@ -31,13 +31,6 @@ RESPONSES = 64
 RunKind: TypeAlias = Literal["explicit", "agent", "root", "joined"]
 """Opened by `guarded_run`, by an agent's span, by the topmost span around a step, or by one that
 has nothing around it and is held together with others by ids: no span ends that."""
-
-
-class Answer(NamedTuple):
-    """An answer of a model: the span that shows it, and when that ended."""
-
-    node: Node
-    ended_ns: int
 
 
 class Cancellable(Protocol):
@@ -190,11 +183,6 @@ class Run:
     def waits_for_input(self) -> bool:
         """Whether it matters what the next model call is told: calls wait, or it has finished."""
         return bool(self.requested) or self.guard.is_complete
-
-    @property
-    def is_at_work(self) -> bool:
-        """Whether the run goes on, and its last turn did not finish it."""
-        return not self.ended and not self.guard.is_complete
 
     @property
     def is_rootless(self) -> bool:

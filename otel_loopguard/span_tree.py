@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
 import msgspec
@@ -193,6 +193,13 @@ def _node(
         None if live is None else ref(live),
         stands_in,
     )
+
+
+class Answer(NamedTuple):
+    """An answer of a model: the span that shows it, and when that ended."""
+
+    node: Node
+    ended_ns: int
 
 
 class SpanTree:

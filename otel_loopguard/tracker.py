@@ -7,6 +7,7 @@ and abort are the processor's.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -27,6 +28,14 @@ from otel_loopguard.verdicts import Verdict
 
 def _no_name() -> str | None:
     return None
+
+
+class Shown(NamedTuple):
+    """What a span shows: the step that it is, and what is new in a model call's input."""
+
+    step: Step
+    record: SpanRecord
+    given: ModelInput | None
 
 
 class RunTracker:
@@ -76,9 +85,9 @@ class RunTracker:
             step = read_step(record, self._dialects)
             if step is None:
                 return None
-            given = self._given(node, step, record)
+            shown = Shown(step, record, self._given(node, step, record))
             with self.runs.lock:
-                return self._begin(node, step, record, given, named)
+                return self._begin(node, shown, named)
         finally:
             self.runs.tell()
 
@@ -96,10 +105,10 @@ class RunTracker:
         try:
             step = read_step(record, self._dialects)
             if step is not None:
-                given = self._given(node, step, record)
+                shown = Shown(step, record, self._given(node, step, record))
                 with self.runs.lock:
                     node = self._known(node, record)
-                    verdict = self._finish(node, step, record, given)
+                    verdict = self._finish(node, shown)
         except Exception:
             left = None if node is None else self._leave(node)
             if left is not None:
@@ -148,17 +157,13 @@ class RunTracker:
             return None if run is None else (run, self.runs.end(run))
 
     def _join(
-        self,
-        node: Node,
-        step: Step,
-        record: SpanRecord,
-        given: ModelInput | None,
-        named: Callable[[], str | None],
+        self, node: Node, shown: Shown, named: Callable[[], str | None]
     ) -> tuple[Run | None, bool]:
         """Find the run of a span that shows what it is; say whether it was opened.
 
         Its kind stays unknown if another span shows the same step already.
         """
+        step, record, given = shown
         self.runs.place(node, step, record)
         if step.kind == "agent":
             node.invoke(step.name or step.agent)
@@ -178,20 +183,14 @@ class RunTracker:
             node.mark_above()
         return run, opened
 
-    def _begin(
-        self,
-        node: Node,
-        step: Step,
-        record: SpanRecord,
-        given: ModelInput | None,
-        named: Callable[[], str | None],
-    ) -> Verdict | None:
-        run, opened = self._join(node, step, record, given, named)
+    def _begin(self, node: Node, shown: Shown, named: Callable[[], str | None]) -> Verdict | None:
+        step, record = shown.step, shown.record
+        run, opened = self._join(node, shown, named)
         if run is None:
             return None
         if node.kind is None:
             return Verdict(run, node, opened=opened)
-        asides, begun = self._before(run, node, step, record, given)
+        asides, begun = self._before(run, node, shown)
         placed = node.placed(begun, timed=not self._live)
         prevented = step.kind in self._prevented_kinds
         went_on = run.trip is not None and step.kind in COUNTED
@@ -208,14 +207,12 @@ class RunTracker:
             run.steps_after_trip += went_on and not node.refused
         return _verdict(run, node, placed, decision, asides, opened=opened, went_on=went_on)
 
-    def _before(
-        self, run: Run, node: Node, step: Step, record: SpanRecord, given: ModelInput | None
-    ) -> tuple[SpanlessCalls, Step]:
+    def _before(self, run: Run, node: Node, shown: Shown) -> tuple[SpanlessCalls, Step]:
         """Ask about the calls without a span that must have happened by the time a step begins.
 
         Return what was said of them, and the step with what has become known of it meanwhile.
         """
-        asides, at_s = SpanlessCalls(run), self._time(step.started_s)
+        step, asides = shown.step, SpanlessCalls(run)
         if step.kind in {"tool", "agent"}:
             run.delegate(node)
         if step.kind == "tool":
@@ -224,37 +221,31 @@ class RunTracker:
             return asides, msgspec.structs.replace(step, delegated=True) if delegates else step
         if step.kind != "llm":
             return asides, step
-        if given is None and record.ended_ns is None:
+        if shown.given is None and shown.record.ended_ns is None:
             node.unsure = run.waits_for_input  # its end may show what it was told
             return asides, msgspec.structs.replace(step, spoken=UNKNOWN) if node.unsure else step
-        return asides, self._told(run, node, step, given, asides, at_s)
+        return asides, self._told(run, node, shown, asides, step.started_s)
 
     def _told(
-        self,
-        run: Run,
-        node: Node,
-        step: Step,
-        given: ModelInput | None,
-        asides: SpanlessCalls,
-        at_s: float | None,
+        self, run: Run, node: Node, shown: Shown, asides: SpanlessCalls, at_s: float | None
     ) -> Step:
         """Take in what a model call was told: results of calls, or a person's word."""
+        step, given, now_s = shown.step, shown.given, None if self._live else at_s
         if given is None:
-            asides.call(run.requested.happened(node), at_s)
+            asides.call(run.requested.happened(node), now_s)
             return step
-        asides.answer(run.requested.answered(node, given), at_s)
+        asides.answer(run.requested.answered(node, given), now_s)
         return msgspec.structs.replace(step, spoken=given.spoken and not given.answers)
 
-    def _finish(
-        self, node: Node, step: Step, record: SpanRecord, given: ModelInput | None
-    ) -> Verdict | None:
+    def _finish(self, node: Node, shown: Shown) -> Verdict | None:
+        step, record = shown.step, shown.record
         opened, is_late = False, not node.read
         if node.run is not None:
             node.run.has_come_back(node, step, record.ended_ns or 0)
         if (node.prevented and step.kind == "llm") or (is_late and step.kind == "agent"):
             return None
         if is_late:
-            joined, opened = self._join(node, step, record, given, _no_name)
+            joined, opened = self._join(node, shown, _no_name)
             if joined is not None and node.kind == "llm":
                 joined.has_come_back(node, step, record.ended_ns or 0)
                 joined.use_place(record.started_ns)
@@ -264,14 +255,14 @@ class RunTracker:
                 node.part_of.told = add_up(node.part_of, step)
             return None if run is None or not opened else Verdict(run, node, opened=True)
         if is_late:
-            asides, shown = self._before(run, node, step, record, given)
+            asides, known = self._before(run, node, shown)
         else:
-            asides, shown = SpanlessCalls(run), step
+            asides, known = SpanlessCalls(run), step
             if node.unsure:
-                shown = self._told(run, node, step, given, asides, self._time(step.ended_s))
+                known = self._told(run, node, shown, asides, step.ended_s)
         run.steps_after_trip += node.refused
         run.escaped = run.escaped or node.refused
-        whole = add_up(node, shown)
+        whole = add_up(node, known)
         placed = node.placed(whole, timed=not self._live)
         run.gaps.take(placed)
         decision = run.guard.record(placed)
@@ -279,9 +270,6 @@ class RunTracker:
             run.requested.ask(node, placed)
             self.runs.answered(run, placed)
         return _verdict(run, node, placed, decision, asides, opened=opened)
-
-    def _time(self, at_s: float | None) -> float | None:
-        return None if self._live else at_s
 
 
 def _verdict(
