@@ -123,13 +123,13 @@ GEN_AI: tuple[Mapping[str, object], ...] = (
         semconv.GEN_AI_OPERATION_NAME: "chat",
         "gen_ai.conversation.id": "c",
         "gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "tool_call", '
-        '"id": "1", "name": "t", "arguments": {}}, {"type": "tool_call", "id": "2", "name": "t", '
-        '"arguments": {}}, {"type": "tool_call", "id": "3", "name": "u", "arguments": {}}]}]',
+        '"id": "a", "name": "t", "arguments": {}}, {"type": "tool_call", "id": "b", "name": "t", '
+        '"arguments": {}}, {"type": "tool_call", "id": "c", "name": "u", "arguments": {}}]}]',
     },
     {
         semconv.GEN_AI_OPERATION_NAME: "chat",
         "gen_ai.input.messages": '[{"role": "tool", "parts": [{"type": "tool_call_response", '
-        '"id": "1", "response": "x"}]}]',
+        '"id": "a", "response": "x"}]}]',
     },
     {semconv.GEN_AI_OPERATION_NAME: "execute_tool", semconv.GEN_AI_TOOL_NAME: "t"},
     {semconv.MCP_METHOD_NAME: "tools/call", semconv.GEN_AI_TOOL_NAME: "t"},
