@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from doctest import ELLIPSIS
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from sybil import Sybil
 from sybil.document import PythonDocStringDocument
@@ -38,3 +40,12 @@ docstrings = Sybil(
 )
 
 pytest_collect_file = (pages + docstrings).pytest()
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Let go of recordings that a file's tests have read: all of them are large."""
+    if nextitem is None or nextitem.path != item.path:
+        for name in ("tests._recordings", "tests._played"):
+            for held in vars(sys.modules.get(name, object)).values():
+                if hasattr(held, "cache_clear"):
+                    held.cache_clear()
