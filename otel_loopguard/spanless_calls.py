@@ -32,16 +32,17 @@ class SpanlessCalls:
         for step in steps:
             asked = msgspec.structs.replace(step, result=UNKNOWN, started_s=at_s)
             answered = msgspec.structs.replace(step, ended_s=at_s)
-            self.call((asked,), at_s)
+            self._ask(asked)
             self.answered += (answered,)
+            self._run.gaps.take(answered)
             self._take(self._run.guard.record(answered))
 
     def call(self, steps: Iterable[Step], at_s: float | None) -> None:
         """Count calls that were made; what they came to is not shown."""
         for step in steps:
             called = msgspec.structs.replace(step, started_s=at_s)
-            self.called += (called,)
-            self._take(self._run.guard.check(called, commit=True))
+            self._ask(called)
+            self._run.gaps.take(called)
 
     def with_them(self, decision: Decision) -> Decision:
         """Return a decision on the span's own step with what was said of these calls."""
@@ -53,6 +54,10 @@ class SpanlessCalls:
             refusal=decision.refusal or self._refusal,
             violations=self._violations + decision.violations,
         )
+
+    def _ask(self, called: Step) -> None:
+        self.called += (called,)
+        self._take(self._run.guard.check(called, commit=True))
 
     def _take(self, decision: Decision) -> None:
         self._violations += decision.violations

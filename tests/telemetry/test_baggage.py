@@ -11,7 +11,7 @@ from opentelemetry import baggage, context
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import Context
 
-from otel_loopguard import Policy, guarded_run, open_runs, semconv
+from otel_loopguard import Policy, guarded_run, open_runs, run_finder, semconv
 from tests._tracing import Traced, traced
 
 TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.arguments": "{}"}
@@ -96,9 +96,9 @@ def test_a_name_that_is_none_names_no_run(process: Traced, name: object) -> None
 def test_after_a_long_silence_the_name_is_that_of_another_run(
     process: Traced, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    process.guard(Policy.none().with_limits(max_tool_calls=1))
     now_s = [1_000.0]
-    monkeypatch.setattr(open_runs, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    monkeypatch.setattr(run_finder, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    process.guard(Policy.none().with_limits(max_tool_calls=1))
     call(process, named("a"), 2)
     now_s[0] += open_runs.IDLE_S - 1
     call(process, named("a"))
