@@ -75,9 +75,10 @@ class Admission:
 
     def _claim(self, run: Run, node: Node | None) -> bool:
         for above in () if node is None else node.upwards():
-            if above.run is run and above.kind == "llm" and above.is_open and not above.refused:
-                above.claimed = True
-                return True
+            if above.run is run and above.kind == "llm" and above.is_open:
+                # The request of a call that was refused takes no other call's place.
+                above.claimed = not above.refused
+                return above.claimed
         for call in run.open_calls:
             if not (call.claimed or call.refused):
                 call.claimed = True
