@@ -127,7 +127,8 @@ class TestOneInsideAnother:
         assert aborted(outcome).report.rule == "repeated_result"
         assert outcome.counts == Counts(requests=1, executions=1)
         report = aborted(outcome).report
-        assert (report.model_calls, report.tool_calls) == (6, 6)
+        # The inner agent's five executions: the call that runs it is none of its own.
+        assert (report.model_calls, report.tool_calls) == (6, 5)
         assert ended_runs(scene) == {("aborted", True): 1}
 
 
