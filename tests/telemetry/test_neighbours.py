@@ -16,8 +16,20 @@ from opentelemetry.sdk.trace.export import (
     SpanExportResult,
 )
 
-from otel_loopguard import AbortRequest, LoopGuardSpanProcessor, Policy, RunAborted, open_runs
+from otel_loopguard import (
+    AbortRequest,
+    LoopGuardSpanProcessor,
+    Policy,
+    RunAborted,
+    open_runs,
+    telemetry,
+)
 from tests._tracing import Traced, traced
+
+LOGS = pytest.mark.skipif(
+    not telemetry._LOGS_HAVE_EVENTS,  # pyright: ignore[reportPrivateUsage]
+    reason="this version of the API knows no log-based events",
+)
 
 
 @pytest.fixture
@@ -299,7 +311,11 @@ def as_a_broken_meter(process: Traced, makes: MakesSpans, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    "use", [as_a_hook, as_a_log_handler, as_a_log_processor, as_a_meter, as_a_broken_meter]
+    "use",
+    [
+        *(as_a_hook, as_a_log_handler, as_a_meter, as_a_broken_meter),
+        pytest.param(as_a_log_processor, marks=LOGS),
+    ],
 )
 def test_callbacks_that_make_spans_end(
     process: Traced,
@@ -336,6 +352,7 @@ def test_a_reader_that_makes_spans_whenever_it_looks(
     assert process.guards[0].force_flush()
 
 
+@LOGS
 def test_a_request_that_a_log_processor_makes_passes(
     process: Traced, monkeypatch: pytest.MonkeyPatch
 ) -> None:
