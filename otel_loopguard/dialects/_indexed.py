@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import count
+from itertools import count, takewhile
 
 from otel_loopguard.dialects._values import Attributes
 
@@ -46,8 +46,7 @@ def _calls(attributes: Attributes, message: str) -> Iterator[dict[str, object]]:
 
 def _numbered(attributes: Attributes, prefix: str, marks: tuple[str, ...]) -> Iterator[str]:
     """Yield `{prefix}.0`, `{prefix}.1`, ... as long as one of `marks` is there."""
-    for number in count():
-        item = f"{prefix}.{number}"
-        if not any(f"{item}.{mark}" in attributes for mark in marks):
-            return
-        yield item
+    return takewhile(
+        lambda item: any(f"{item}.{mark}" in attributes for mark in marks),
+        (f"{prefix}.{number}" for number in count()),
+    )

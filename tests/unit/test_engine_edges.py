@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from otel_loopguard.canonical import UNKNOWN, canonical
+from otel_loopguard.dialects import _response_ids
 from otel_loopguard.engine.rule_sets import RuleSets
 from otel_loopguard.guard import LoopGuard
 from otel_loopguard.policy import Policy
-from otel_loopguard.steps import Step
+from otel_loopguard.steps import SpanKey, Step, StepKind
 
 
 def test_time_passes_before_a_run_begins():
@@ -58,3 +59,35 @@ def test_rules_of_an_agent_that_is_known_are_its_own():
 def test_what_is_nearly_json_is_text(text: str):
     assert canonical(text) is not UNKNOWN
     assert canonical(text) != canonical(text.replace(" ", ""))
+
+
+def test_what_is_told_of_no_run_counts_for_none():
+    guard = LoopGuard()
+    guard.delegated()
+    guard.called_unseen(2)
+    assert guard.stats().tool_calls == 0
+
+
+def test_calls_without_a_span_have_no_number_and_no_rate():
+    guard = LoopGuard(max_steps_per_minute=2, max_steps=2)
+    for number in range(5):
+        call = Step(kind="tool", name="a", call_id=f"c{number}", spanless=True, started_s=number)
+        assert guard.check(call, commit=True).allowed
+    stats = guard.stats()
+    assert (stats.steps, stats.tool_calls) == (0, 5)
+    assert guard.check(Step(kind="llm", started_s=6)).allowed
+
+
+@pytest.mark.parametrize("kind", ["llm", "tool"])
+def test_a_step_may_have_its_name_at_its_end_only(kind: StepKind):
+    guard = LoopGuard()
+    for number in range(70):
+        span = SpanKey(1, number)
+        guard.check(Step(kind=kind, span=span), commit=True)
+        guard.record(Step(kind=kind, name=f"t{number}", span=span))
+    last = "t69" if kind == "tool" else ""
+    assert (guard.report().last_tool, guard.stats().steps) == (last, 70)
+
+
+def test_a_number_is_no_name_of_an_answer():
+    assert _response_ids._named("id", '{"id": 7, "x": {"id": "r1"}}') == "r1"  # pyright: ignore[reportPrivateUsage]
