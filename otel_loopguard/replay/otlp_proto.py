@@ -14,37 +14,39 @@ from typing import Final
 from otel_loopguard.replay.errors import ReplayError, path_text
 from otel_loopguard.replay.proto_signals import holds_spans
 from otel_loopguard.replay.proto_values import mapping_of, text_of
-from otel_loopguard.replay.proto_wire import Field, WireError, fields_of
+from otel_loopguard.replay.proto_wire import (
+    EIGHT_BYTES,
+    FOUR_BYTES,
+    VARINT,
+    Field,
+    WireError,
+    fields_of,
+    inside,
+    tag_of,
+)
 from otel_loopguard.spans import SpanEventRecord, SpanRecord
 
-_VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
+_RESOURCE_SPANS: Final = tag_of(1)
+_SCOPE_SPANS: Final = tag_of(2)
+_SCOPE: Final = tag_of(1)
+_SCOPE_NAME: Final = tag_of(1)
+_SPANS: Final = tag_of(2)
 
+_TRACE_ID: Final = tag_of(1)
+_SPAN_ID: Final = tag_of(2)
+_PARENT_SPAN_ID: Final = tag_of(4)
+_NAME: Final = tag_of(5)
+_STARTED: Final = tag_of(7, EIGHT_BYTES)
+_ENDED: Final = tag_of(8, EIGHT_BYTES)
+_ATTRIBUTES: Final = tag_of(9)
+_EVENTS: Final = tag_of(11)
+_STATUS: Final = tag_of(15)
+_FLAGS: Final = tag_of(16, FOUR_BYTES)
 
-def _tag(number: int, wire_type: int = _LENGTH) -> int:
-    return number << 3 | wire_type
-
-
-_RESOURCE_SPANS: Final = _tag(1)
-_SCOPE_SPANS: Final = _tag(2)
-_SCOPE: Final = _tag(1)
-_SCOPE_NAME: Final = _tag(1)
-_SPANS: Final = _tag(2)
-
-_TRACE_ID: Final = _tag(1)
-_SPAN_ID: Final = _tag(2)
-_PARENT_SPAN_ID: Final = _tag(4)
-_NAME: Final = _tag(5)
-_STARTED: Final = _tag(7, _EIGHT_BYTES)
-_ENDED: Final = _tag(8, _EIGHT_BYTES)
-_ATTRIBUTES: Final = _tag(9)
-_EVENTS: Final = _tag(11)
-_STATUS: Final = _tag(15)
-_FLAGS: Final = _tag(16, _FOUR_BYTES)
-
-_EVENT_NAME: Final = _tag(2)
-_EVENT_ATTRIBUTES: Final = _tag(3)
-_STATUS_MESSAGE: Final = _tag(2)
-_STATUS_CODE: Final = _tag(3, _VARINT)
+_EVENT_NAME: Final = tag_of(2)
+_EVENT_ATTRIBUTES: Final = tag_of(3)
+_STATUS_MESSAGE: Final = tag_of(2)
+_STATUS_CODE: Final = tag_of(3, VARINT)
 
 _STATUS_ERROR = 2
 _PARENT_IS_REMOTE = 0x300
@@ -61,8 +63,8 @@ def read_message(data: bytes) -> list[SpanRecord]:
 
     """
     records: list[SpanRecord] = []
-    for r, (_, begin, end) in enumerate(_repeated(data, (0, 0, len(data)), _RESOURCE_SPANS)):
-        for s, scope_spans in enumerate(_repeated(data, (0, begin, end), _SCOPE_SPANS)):
+    for r, (_, begin, end) in enumerate(inside(data, (0, 0, len(data)), _RESOURCE_SPANS)):
+        for s, scope_spans in enumerate(inside(data, (0, begin, end), _SCOPE_SPANS)):
             fields = fields_of(data, scope_spans[1], scope_spans[2])
             scope = _text(data, _merged(data, fields, _SCOPE), _SCOPE_NAME)
             for n, span in enumerate(field for field in fields if field[0] == _SPANS):
@@ -80,10 +82,6 @@ def read_message(data: bytes) -> list[SpanRecord]:
 def _is_span(data: bytes, fields: list[Field]) -> bool:
     """Say whether a message holds spans, by the first of them; all but broken ones have a start."""
     return any(field[0] == _STARTED for field in fields) or holds_spans(data)
-
-
-def _repeated(data: bytes, field: Field, tag: int) -> list[Field]:
-    return [inner for inner in fields_of(data, field[1], field[2]) if inner[0] == tag]
 
 
 def _merged(data: bytes, fields: Iterable[Field], tag: int) -> dict[int, Field]:

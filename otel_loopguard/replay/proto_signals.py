@@ -9,17 +9,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from otel_loopguard.replay.proto_wire import Field, WireError, fields_of
+from otel_loopguard.replay.proto_wire import (
+    EIGHT_BYTES,
+    FOUR_BYTES,
+    LENGTH,
+    VARINT,
+    Field,
+    WireError,
+    fields_of,
+    inside,
+    tag_of,
+)
 
-_IN_REQUEST: Final = 1 << 3 | 2
-_IN_RESOURCE: Final = 2 << 3 | 2
-_IN_SCOPE: Final = 2 << 3 | 2
-_TRACE_ID: Final = (1 << 3 | 2, 16)
-_SPAN_ID: Final = (2 << 3 | 2, 8)
+_IN_REQUEST: Final = tag_of(1)
+_IN_RESOURCE: Final = tag_of(2)
+_IN_SCOPE: Final = tag_of(2)
+_TRACE_ID: Final = (tag_of(1), 16)
+_SPAN_ID: Final = (tag_of(2), 8)
 
 
 def _tags(**numbers: range | tuple[int, ...]) -> dict[int, int]:
-    wire_types = {"varint": 0, "eight_bytes": 1, "length": 2, "four_bytes": 5}
+    wire_types = {
+        "varint": VARINT,
+        "eight_bytes": EIGHT_BYTES,
+        "length": LENGTH,
+        "four_bytes": FOUR_BYTES,
+    }
     return {number: wire_types[kind] for kind, group in numbers.items() for number in group}
 
 
@@ -61,13 +76,9 @@ def holds_spans(data: bytes) -> bool:
 
 
 def _items(data: bytes) -> Iterator[Field]:
-    for resource in _inside(data, (0, 0, len(data)), _IN_REQUEST):
-        for scope in _inside(data, resource, _IN_RESOURCE):
-            yield from _inside(data, scope, _IN_SCOPE)
-
-
-def _inside(data: bytes, field: Field, tag: int) -> Iterator[Field]:
-    return (inner for inner in fields_of(data, field[1], field[2]) if inner[0] == tag)
+    for resource in inside(data, (0, 0, len(data)), _IN_REQUEST):
+        for scope in inside(data, resource, _IN_RESOURCE):
+            yield from inside(data, scope, _IN_SCOPE)
 
 
 def _fits(fields: list[Field], wire_types: dict[int, int]) -> bool:

@@ -7,16 +7,25 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from otel_loopguard.replay.proto_wire import Field, WireError, fields_of, number_at
+from otel_loopguard.replay.proto_wire import (
+    EIGHT_BYTES,
+    VARINT,
+    Field,
+    WireError,
+    fields_of,
+    inside,
+    number_at,
+    tag_of,
+)
 
 _Reader: TypeAlias = "Callable[[bytes, list[Field], int], object]"
 """Reads the fields that make up one value: several only where it comes in parts."""
 
-_KEY: Final = 1 << 3 | 2
-_VALUE: Final = 2 << 3 | 2
-_TEXT: Final = 1 << 3 | 2
-_INTEGER: Final = 3 << 3
-_ITEMS: Final = 1 << 3 | 2
+_KEY: Final = tag_of(1)
+_VALUE: Final = tag_of(2)
+_TEXT: Final = tag_of(1)
+_INTEGER: Final = tag_of(3, VARINT)
+_ITEMS: Final = tag_of(1)
 
 _SHORTEST = 5
 """Bytes of a pair whose value is a string; all but one are tags and lengths."""
@@ -125,29 +134,24 @@ def _double_of(data: bytes, values: list[Field], _depth: int) -> float:
 
 
 def _array(data: bytes, values: list[Field], depth: int) -> tuple[object, ...]:
-    return tuple(_plain(data, (item,), depth + 1) for item in _inside(data, values))
+    return tuple(_plain(data, (item,), depth + 1) for item in _items(data, values))
 
 
-def _inside(data: bytes, values: list[Field]) -> list[Field]:
-    return [
-        item
-        for value in values
-        for item in fields_of(data, value[1], value[2])
-        if item[0] == _ITEMS
-    ]
+def _items(data: bytes, values: list[Field]) -> list[Field]:
+    return [item for value in values for item in inside(data, value, _ITEMS)]
 
 
 _READERS: Final[Mapping[int, _Reader]] = {
     _TEXT: lambda data, values, _: text_of(data, *values[-1][1:]),
-    2 << 3 | 0: lambda _data, values, _: values[-1][1] != 0,
+    tag_of(2, VARINT): lambda _data, values, _: values[-1][1] != 0,
     _INTEGER: lambda _data, values, _: signed(values[-1][1]),
-    4 << 3 | 1: _double_of,
-    5 << 3 | 2: _array,
-    6 << 3 | 2: lambda data, values, depth: mapping_of(
-        data, _inside(data, values), _ITEMS, depth + 1
+    tag_of(4, EIGHT_BYTES): _double_of,
+    tag_of(5): _array,
+    tag_of(6): lambda data, values, depth: mapping_of(
+        data, _items(data, values), _ITEMS, depth + 1
     ),
-    7 << 3 | 2: lambda data, values, _: data[values[-1][1] : values[-1][2]],
+    tag_of(7): lambda data, values, _: data[values[-1][1] : values[-1][2]],
     # An index into a table that only profiles have: a value, but nobody knows which.
-    8 << 3 | 0: lambda _data, _values, _: None,
+    tag_of(8, VARINT): lambda _data, _values, _: None,
 }
 """How each field of an AnyValue is read."""

@@ -11,6 +11,9 @@ Field: TypeAlias = "tuple[int, int, int]"
 """Tag (number and wire type), then begin and end of its bytes. In place of the begin, a field that
 is a number has that number, without its sign."""
 
+VARINT, EIGHT_BYTES, LENGTH, FOUR_BYTES = 0, 1, 2, 5
+"""Wire types: what follows a tag."""
+
 MOST_BYTES = (1 << 31) - 1
 """No message of protobuf may be longer."""
 
@@ -23,6 +26,21 @@ _four_bytes = struct.Struct("<I").unpack_from
 
 class WireError(ReplayError):
     """Bytes that are no message of protobuf."""
+
+
+def tag_of(number: int, wire_type: int = LENGTH) -> int:
+    """Return the tag of a field with this number."""
+    return number << 3 | wire_type
+
+
+def inside(data: bytes, field: Field, tag: int) -> list[Field]:
+    """Return the fields with this tag of the message that is a field.
+
+    Raises:
+        WireError: there is no message.
+
+    """
+    return [inner for inner in fields_of(data, field[1], field[2]) if inner[0] == tag]
 
 
 def fields_of(data: bytes, begin: int, end: int) -> list[Field]:
