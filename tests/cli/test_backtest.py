@@ -15,25 +15,17 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from otel_loopguard.environment import read_policy
+from tests._command import ROOT, command
 from tests._recordings import Recording
 
-ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "testdata" / "backtest"
 FIVE = "five.toml"
 
 
 def backtest(
-    *arguments: str, stdin: bytes = b"", cwd: Path = DATA, **environment: str
+    *arguments: str, cwd: Path = DATA, **options: Any
 ) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "otel_loopguard.cli", "backtest", *arguments],
-        input=stdin,
-        capture_output=True,
-        check=False,
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **environment},
-        timeout=60,
-    )
+    return command("backtest", *arguments, cwd=cwd, **options)
 
 
 def report_of(*arguments: str, **options: Any) -> dict[str, Any]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from otel_loopguard.environment import read_policy
+from tests._command import ROOT, command
 
-ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "testdata" / "backtest"
 TOO_FEW = (
     "There are 2 loops, and under 30 are too few to trust fitted weights: most of what they are is "
@@ -21,14 +19,7 @@ TOO_FEW = (
 
 
 def backtest(*arguments: str, cwd: Path = DATA) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "otel_loopguard.cli", "backtest", *arguments],
-        capture_output=True,
-        check=False,
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
-        timeout=60,
-    )
+    return command("backtest", *arguments, cwd=cwd)
 
 
 def test_the_table_shows_before_and_after(tmp_path: Path):

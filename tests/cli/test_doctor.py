@@ -4,35 +4,23 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
 from otel_loopguard.doctor.finding import Name
+from tests._command import ROOT, command
 from tests._recorded_protobuf import request_of, with_four_bytes
 from tests._recordings import Recording, recordings
 
-ROOT = Path(__file__).parents[2]
 BLIND = Recording("langchain-genai-nocontent", "finish3")
 WELL = Recording("langchain-genai", "finish3")
 
 
-def doctor(
-    *arguments: str, cwd: Path, stdin: bytes = b"", **environment: str
-) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "otel_loopguard.cli", "doctor", *arguments],
-        input=stdin,
-        capture_output=True,
-        check=False,
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **environment},
-        timeout=60,
-    )
+def doctor(*arguments: str, cwd: Path, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    return command("doctor", *arguments, cwd=cwd, **options)
 
 
 def said(*arguments: str, **options: Any) -> dict[str, Any]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests._command import command
 from tests._recorded_protobuf import (
     json_lines,
     logs,
@@ -23,7 +22,6 @@ from tests._recorded_protobuf import (
 )
 from tests._recordings import Recording
 
-ROOT = Path(__file__).parents[2]
 ENDLESS = Recording("openai-agents-genai", "endless")
 HEALTHY = Recording("langchain-genai", "finish3")
 FRAMINGS: dict[str, Callable[[Iterable[bytes]], bytes]] = {
@@ -32,18 +30,6 @@ FRAMINGS: dict[str, Callable[[Iterable[bytes]], bytes]] = {
     # Messages one after the other are, to protobuf, one that holds all of it.
     "bare": b"".join,
 }
-
-
-def command(*arguments: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "otel_loopguard.cli", *arguments],
-        input=stdin,
-        capture_output=True,
-        check=False,
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=60,
-    )
 
 
 def runs_of(result: subprocess.CompletedProcess[bytes]) -> list[dict[str, Any]]:

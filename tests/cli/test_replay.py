@@ -14,27 +14,14 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests._command import ROOT, command
+
 DATA = ROOT / "tests" / "testdata" / "replay"
 EXAMPLE = ROOT / "examples" / "replay"
 
 
-def command(
-    *arguments: str, stdin: bytes = b"", cwd: Path = DATA, **environment: str
-) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "otel_loopguard.cli", *arguments],
-        input=stdin,
-        capture_output=True,
-        check=False,
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **environment},
-        timeout=60,
-    )
-
-
-def replay(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
-    return command("replay", *arguments, **options)
+def replay(*arguments: str, cwd: Path = DATA, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    return command("replay", *arguments, cwd=cwd, **options)
 
 
 def runs_of(result: subprocess.CompletedProcess[bytes]) -> list[dict[str, Any]]:
@@ -376,7 +363,7 @@ def _drain(terminal: int, written: bytearray) -> None:
 
 
 def test_version():
-    result = command("--version")
+    result = command("--version", cwd=DATA)
     assert result.stdout.decode().split()[0] == "otel-loopguard"
     assert result.returncode == 0
 
@@ -396,7 +383,7 @@ def test_the_package_runs_as_the_script_does():
 
 
 def test_help_names_the_command_and_its_options():
-    assert b"replay" in command("--help").stdout
+    assert b"replay" in command("--help", cwd=DATA).stdout
     shown = replay("--help", COLUMNS="200").stdout
     for option in (b"--policy", b"--json", b"--fail-on-trip", b"--strict", b"FILE..."):
         assert option in shown
@@ -407,7 +394,7 @@ def test_without_the_extra_one_line_says_how_to_install_it(tmp_path: Path):
     (tmp_path / "typer.py").write_text(
         "raise ModuleNotFoundError(\"No module named 'typer'\", name='typer')\n"
     )
-    result = command("replay", "x", PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
+    result = command("replay", "x", cwd=DATA, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
     [line] = result.stderr.decode().splitlines()
     assert "pip install 'otel-loopguard[cli]'" in line
     assert result.returncode == 2

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests._command import ROOT, command
 from tests._recordings import Recording, recordings
 
-ROOT = Path(__file__).parents[2]
 FOLDERS = (
     "langchain-genai",
     "langchain-genai-nocontent",
@@ -37,15 +34,7 @@ WITHOUT_CONTENT = "-nocontent"
 
 
 def replay(*arguments: str, stdin: bytes = b"", cwd: Path = ROOT) -> list[dict[str, Any]]:
-    result = subprocess.run(
-        [sys.executable, "-m", "otel_loopguard.cli", "replay", "--json", "--strict", *arguments],
-        input=stdin,
-        capture_output=True,
-        check=False,
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=60,
-    )
+    result = command("replay", "--json", "--strict", *arguments, stdin=stdin, cwd=cwd)
     assert (result.stderr.decode(), result.returncode) == ("", 0)
     return [json.loads(line) for line in result.stdout.splitlines()]
 
