@@ -63,7 +63,7 @@ def add_up(node: Node, step: Step) -> Step:
 
 
 def _around(node: Node, step: Step) -> Node | None:
-    """Return the call around this one, if that shows it."""
+    """Return the call around this one, if that shows it; a second request in there splits it."""
     above = node.counted_above()
     if above is None or above.kind != step.kind:
         return None

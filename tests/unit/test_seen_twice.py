@@ -56,26 +56,29 @@ class Scene:
         self._context.run(CURRENT.set, None)
         self.report: RunReport | None = None
 
-    def start(self, span: int, shows: Mapping[str, object], parent: int | None = 0) -> None:
-        self._shown[span] = shows, parent, ""
-        self._tell(span, shows, is_end=False)
+    def start(
+        self, span: int, shows: Mapping[str, object], parent: int | None = 0, name: str = "s"
+    ) -> None:
+        self._shown[span] = shows, parent, name
+        self._tell(span, is_end=False)
 
-    def end(self, span: int, shows: Mapping[str, object] | None = None, scope: str = "") -> None:
-        before, parent, _ = self._shown[span]
-        self._shown[span] = {**before, **(shows or {})}, parent, scope
-        self._tell(span, self._shown[span][0], is_end=True)
+    def end(self, span: int, shows: Mapping[str, object] | None = None) -> None:
+        before, parent, name = self._shown[span]
+        self._shown[span] = {**before, **(shows or {})}, parent, name
+        self._tell(span, is_end=True)
 
     def whole(self, span: int, shows: Mapping[str, object], parent: int | None = 0) -> None:
         self.start(span, {k: v for k, v in shows.items() if "messages" not in k}, parent)
         self.end(span, shows)
 
-    def _tell(self, span: int, shows: Mapping[str, object], *, is_end: bool) -> None:
+    def _tell(self, span: int, *, is_end: bool) -> None:
         self._now += 1_000
+        shows, parent, name = self._shown[span]
         record = SpanRecord(
-            name="s",
+            name=name,
             trace_id=1,
             span_id=span + 1,
-            parent_id=None if self._shown[span][1] is None else (self._shown[span][1] or 0) + 1,
+            parent_id=None if parent is None else parent + 1,
             attributes=shows,
             started_ns=self._now - 500 if is_end else self._now,
             ended_ns=self._now if is_end else None,
@@ -160,8 +163,7 @@ def test_a_forced_call_that_nobody_makes_is_an_answer(scene: Scene) -> None:
 
 def test_a_span_named_as_the_tool_hides_no_calls() -> None:
     scene = Scene(Policy.none().with_limits(max_tool_calls=3), live=True)
-    scene.start(0, {}, None)
-    scene._shown[0] = {}, None, "POST /search"  # pyright: ignore[reportPrivateUsage]
+    scene.start(0, {}, None, "POST /search")
     for number in range(1, 7):
         scene.whole(number, {**asks(("search", f"c{number}")), **told(f"c{number - 1}")})
     report = over(scene)
