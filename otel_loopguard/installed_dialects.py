@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
-from otel_loopguard.dialects import BUILT_IN, Dialect
+from otel_loopguard.dialects import BUILT_IN, Dialect, Dialects
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
 
@@ -19,9 +19,15 @@ _logger = logging.getLogger(__name__)
 
 
 @cache
-def all_dialects() -> tuple[Dialect, ...]:
+def all_dialects() -> Dialects:
     """Return the dialects that are installed, by their names, and after them those built in."""
-    return (*loaded(sorted(entry_points(group=GROUP), key=lambda each: each.name)), *BUILT_IN)
+    installed = loaded(sorted(entry_points(group=GROUP), key=lambda each: each.name))
+    return Dialects((*installed, *BUILT_IN))
+
+
+def chosen(dialects: Iterable[Dialect] | None) -> Dialects:
+    """Return the dialects that somebody has chosen; all there are if `None`."""
+    return all_dialects() if dialects is None else Dialects(dialects)
 
 
 def loaded(found: Iterable[EntryPoint]) -> list[Dialect]:

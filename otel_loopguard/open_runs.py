@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
@@ -23,7 +22,7 @@ class OpenRuns:
 
     __slots__ = ("_clock", "_rootless", "_runs", "evicted")
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         """Seconds; of a recording, where that is played."""
         self._runs: OrderedDict[Run, None] = OrderedDict()

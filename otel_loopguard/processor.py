@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,7 +23,6 @@ from otel_loopguard.aside import Aside
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.dialects import Dialect
 from otel_loopguard.environment import resolve_mode
-from otel_loopguard.installed_dialects import all_dialects
 from otel_loopguard.live_spans import record_of
 from otel_loopguard.policy import Mode, Policy
 from otel_loopguard.runs import Run
@@ -96,7 +95,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         logger_provider: LoggerProvider | None = None,
         log_events: bool = True,
         hook_timeout_s: float = 2.0,
-        dialects: Sequence[Dialect] | None = None,
+        dialects: Iterable[Dialect] | None = None,
     ) -> None:
         self.policy = Policy.checked(policy)
         hooks = checked_hooks(abort_hooks, hook_timeout_s)
@@ -108,7 +107,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._tracker = RunTracker(
             self.policy,
             live=True,
-            dialects=all_dialects() if dialects is None else tuple(dialects),
+            dialects=dialects,
             prevented_kinds=frozenset(("llm",)) if gated else frozenset(),
             on_closed=self._closed,
         )

@@ -23,6 +23,11 @@ _NUMBERED = re.compile(r"^\D*\d{1,4}$")
 """Ids that servers give to the calls of each response anew: `call_1`."""
 
 
+def _no_time() -> float:
+    """Let no run grow old: what is recorded does so by its own time, see `RunFinder._joined`."""
+    return 0.0
+
+
 class RunFinder(RunKeeper):
     """The runs of one guard, and how each span finds its own.
 
@@ -40,8 +45,8 @@ class RunFinder(RunKeeper):
         live: bool,
         on_closed: Callable[[Run, RunReport | None], object] | None = None,
     ) -> None:
-        # What is recorded grows old by its own time: see `_joined`.
-        super().__init__(policy, clock=time.monotonic if live else float, on_closed=on_closed)
+        clock = time.monotonic if live else _no_time
+        super().__init__(policy, clock=clock, on_closed=on_closed)
         self._live = live
         self.hears_in_context = True
         """Spans are told of in the contexts that they start in, not in those of other threads."""
@@ -64,18 +69,21 @@ class RunFinder(RunKeeper):
         step: Step,
         record: SpanRecord,
         given: ModelInput | None,
-        named: str | None,
+        named: Callable[[], str | None],
     ) -> tuple[Run | None, bool]:
         """Return the run of a span that shows what it is, and whether it is opened by it.
 
         There is none yet for a model call that has started with nothing around it and nothing on it
         that says where it belongs: its end will. `given` is what is new in the call's input, and
-        `named` the run that the baggage names.
+        `named` tells which run the baggage names.
         """
-        explicit, opened = self.explicit(node)
-        if explicit is None and named is not None:
-            explicit, opened = self._of_name(named, node, record)
-        known = explicit or self._around(node, step)
+        known, opened = self.explicit(node)
+        if known is None:
+            name = named()
+            if name is None:
+                known = self._around(node, step)
+            else:
+                known, opened = self._of_name(name, node, record)
         if known is not None:
             self.going.seen(known)
             return known, opened

@@ -114,8 +114,6 @@ TRACELOOP_CREW_USAGE = "crewai.crew.token_usage"  # text: what a whole crew has 
 TRACELOOP_TASK_TOOL = "tool.name"  # on a task: the tool that it calls, LlamaIndex
 TRACELOOP_TASK_ARGUMENTS = "tool.arguments"  # its arguments
 LLM_REQUEST_TYPE = "llm.request.type"  # what the span is, before gen_ai.operation.name
-TRACELOOP_PROMPT = "gen_ai.prompt"  # prefix of the flattened input, before gen_ai.input.messages
-TRACELOOP_COMPLETION = "gen_ai.completion"  # the same of the answer, before .output.messages
 TRACELOOP_FUNCTIONS = "llm.request.functions"  # prefix of the tools a model may call, then
 
 # LangSmith's export to OpenTelemetry, which has GenAI names as well.

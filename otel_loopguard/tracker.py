@@ -6,7 +6,7 @@ and abort are the processor's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -14,7 +14,8 @@ import msgspec
 from otel_loopguard.canonical import UNKNOWN
 from otel_loopguard.decisions import Decision, RunReport
 from otel_loopguard.detectors import COUNTED
-from otel_loopguard.dialects import BUILT_IN, Dialect, read_input, read_step
+from otel_loopguard.dialects import Dialect, read_input, read_step
+from otel_loopguard.installed_dialects import chosen
 from otel_loopguard.policy import Policy
 from otel_loopguard.run_finder import RunFinder
 from otel_loopguard.runs import Run
@@ -45,7 +46,7 @@ class RunTracker:
         policy: what each run's guard goes by.
         live: spans arrive as they happen, in the contexts of their runs, and the guards go by their
             own clock. Otherwise they come from a record and bring their own time.
-        dialects: how spans are read; the first that finds a step is believed.
+        dialects: how spans are read; those installed and built in if `None`.
         prevented_kinds: the kinds of steps that do not happen when they are refused. Refused steps
             of other kinds are counted, because nothing keeps them from happening.
         on_closed: told of each run that ended otherwise than by a span; see `RunFinder`.
@@ -57,14 +58,14 @@ class RunTracker:
         policy: Policy,
         *,
         live: bool = False,
-        dialects: Sequence[Dialect] = BUILT_IN,
+        dialects: Iterable[Dialect] | None = None,
         prevented_kinds: frozenset[StepKind] = frozenset(),
         on_closed: Callable[[Run, RunReport | None], object] | None = None,
     ) -> None:
         self.policy = policy
         self.runs = RunFinder(policy, live=live, on_closed=on_closed)
         self._live = live
-        self._dialects = dialects
+        self._dialects = chosen(dialects)
         self._prevented_kinds = prevented_kinds
 
     def started(
@@ -75,7 +76,7 @@ class RunTracker:
     ) -> Verdict | None:
         """Take in a span that starts; `live` is the span itself.
 
-        `named` tells which run its baggage names; it is asked only if the span shows a step.
+        `named` tells which run its baggage names; it is asked only if that may matter.
         """
         try:
             with self.runs.lock:
@@ -172,7 +173,7 @@ class RunTracker:
         if waiting is not None:
             node.read, node.part_of = True, waiting
             return None, False
-        run, opened = self.runs.find(node, step, record, given, named())
+        run, opened = self.runs.find(node, step, record, given, named)
         if run is None:
             node.awaits = True
             return None, False

@@ -12,9 +12,10 @@ from rich.console import Console
 
 from otel_loopguard.backtest import BacktestReport, Grouping, LabelError
 from otel_loopguard.backtest.fit_report import FitOn
-from otel_loopguard.cli.backtest_outputs import OutputError, json_of
+from otel_loopguard.cli.backtest_outputs import OutputError
 from otel_loopguard.cli.backtest_table import percent, print_report
 from otel_loopguard.cli.backtest_work import Wanted, carry_out
+from otel_loopguard.cli.json_lines import json_line
 from otel_loopguard.policy import PolicyError
 
 UNREADABLE = 2
@@ -161,7 +162,7 @@ def backtest(  # noqa: PLR0913 -- the options of the command
     except (PolicyError, LabelError, OutputError) as error:
         _give_up(str(error))
     if as_json:
-        sys.stdout.buffer.write(json_of(report))
+        sys.stdout.buffer.write(json_line(report))
         sys.stdout.flush()
     else:
         print_report(report)

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
-import msgspec
-
 from otel_loopguard.backtest import RunRow
+from otel_loopguard.cli.json_lines import json_line
 
 
 class OutputError(Exception):
     """A file that cannot be written; the text names it and says why."""
-
-
-def json_of(value: msgspec.Struct) -> bytes:
-    """Return a report, or a part of one, as one line; half of a surrogate pair becomes `?`."""
-    text = json.dumps(msgspec.to_builtins(value, str_keys=True), ensure_ascii=False)
-    return text.encode("utf-8", "replace") + b"\n"
 
 
 def details_to(path: str, stack: ExitStack) -> Callable[[RunRow], None]:
@@ -40,7 +32,7 @@ def details_to(path: str, stack: ExitStack) -> Callable[[RunRow], None]:
 
     def write(row: RunRow) -> None:
         if row.rule is not None:
-            _write(file, json_of(row), path)
+            _write(file, json_line(row), path)
 
     return write
 

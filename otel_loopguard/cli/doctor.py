@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import ExitStack
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.console import Console
 
 from otel_loopguard.cli.complaints import Complaints
 from otel_loopguard.cli.doctor_table import print_report
+from otel_loopguard.cli.json_lines import json_line
 from otel_loopguard.cli.progress import show_progress
-from otel_loopguard.doctor import Examination, Report, examine_file, report_on
+from otel_loopguard.doctor import Examination, examine_file, report_on
 
 UNREADABLE = 2
 BLIND = 3
@@ -59,7 +58,7 @@ def doctor(
                 complaints.add(problem)
     report = report_on(examination.seen())
     if as_json:
-        sys.stdout.buffer.write(_json_line(report))
+        sys.stdout.buffer.write(json_line(report))
         sys.stdout.flush()
     else:
         print_report(report)
@@ -67,8 +66,3 @@ def doctor(
         raise typer.Exit(UNREADABLE)
     if fail_on_blind and report.is_blind:
         raise typer.Exit(BLIND)
-
-
-def _json_line(report: Report) -> bytes:
-    text = json.dumps(msgspec.to_builtins(report), ensure_ascii=False)
-    return text.encode("utf-8", "replace") + b"\n"

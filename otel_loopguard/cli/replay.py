@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.console import Console
 
 from otel_loopguard.cli.complaints import Complaints
+from otel_loopguard.cli.json_lines import json_line
 from otel_loopguard.cli.policies import read_named, tell_warnings
 from otel_loopguard.cli.progress import show_progress
 from otel_loopguard.cli.replay_table import print_runs
@@ -71,7 +70,7 @@ def replay(
                 continue
             tripped = tripped or item.tripped
             if as_json:
-                sys.stdout.buffer.write(_json_line(item))
+                sys.stdout.buffer.write(json_line(item))
                 sys.stdout.flush()
             else:
                 runs.append(item)
@@ -91,12 +90,6 @@ def _replayed(
 ) -> Iterator[ReplayedRun | Problem]:
     for name in files:
         yield from replay_file(name, policy, on_bytes=on_bytes, on_lines=on_lines)
-
-
-def _json_line(run: ReplayedRun) -> bytes:
-    """Return a run as one line of JSON; half of a surrogate pair in an id becomes `?`."""
-    text = json.dumps(msgspec.to_builtins(run), ensure_ascii=False)
-    return text.encode("utf-8", "replace") + b"\n"
 
 
 def _policy(path: str) -> Policy:

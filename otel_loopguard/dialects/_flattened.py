@@ -27,11 +27,13 @@ _MAX_DIGITS = 6
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True):
-    """What a convention puts between the numbers."""
+    """What a convention puts between the numbers, and after the last."""
 
     message: str = ""
     call: str = ""
     function: str = ""
+    marks: tuple[str, ...] = (".role",)
+    """One of them stands on each message of an answer."""
 
 
 class _Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,9 +53,8 @@ def flattened_answer(
     With long histories the SDK's limit on attributes is reached, and the oldest are dropped: the
     first messages of an answer, the first calls of a message. What has lost some is not known.
     """
-    messages = [
-        f"{item}{layout.message}" for item in numbered(attributes, prefix, f"{layout.message}.role")
-    ]
+    marks = [f"{layout.message}{mark}" for mark in layout.marks]
+    messages = [f"{item}{layout.message}" for item in _numbered(attributes, prefix, *marks)]
     if not messages:
         return ModelAnswer()
     asked = [_calls(attributes, message, layout, limit) for message in messages]
@@ -89,15 +90,25 @@ def flattened_tools(attributes: Attributes, limit: int | None) -> frozenset[str]
     """Return the names of the tools in `llm.tools`; `UNKNOWN` if any is not known."""
     definitions = [
         _definition(attributes, tool, limit)
-        for tool in numbered(attributes, semconv.LLM_TOOLS, ".tool.json_schema")
+        for tool in _numbered(attributes, semconv.LLM_TOOLS, ".tool.json_schema")
     ]
     return offered_names(definitions) if definitions else UNKNOWN
 
 
-def numbered(attributes: Attributes, prefix: str, mark: str) -> Iterator[str]:
-    """Yield `{prefix}.0`, `{prefix}.1`, ... as long as the attribute `mark` below it is there."""
+def flattened_functions(attributes: Attributes) -> frozenset[str] | Unknown:
+    """Return the names of the tools in `llm.request.functions`; `UNKNOWN` if any is not known."""
+    names = [
+        Definition(name=attributes[f"{function}.name"])
+        for function in _numbered(attributes, semconv.TRACELOOP_FUNCTIONS, ".name")
+    ]
+    return offered_names(names) if names else UNKNOWN
+
+
+def _numbered(attributes: Attributes, prefix: str, *marks: str) -> Iterator[str]:
+    """Yield `{prefix}.0`, `{prefix}.1`, ... as long as one of the `marks` below it is there."""
     return takewhile(
-        lambda item: f"{item}{mark}" in attributes, (f"{prefix}.{number}" for number in count())
+        lambda item: any(f"{item}{mark}" in attributes for mark in marks),
+        (f"{prefix}.{number}" for number in count()),
     )
 
 
@@ -112,7 +123,7 @@ def _calls(
             arguments=content(attributes.get(f"{call}{function}.arguments"), limit),
             call_id=text(attributes.get(f"{call}{layout.call}.id")) or None,
         )
-        for call in numbered(attributes, below, f"{function}.name")
+        for call in _numbered(attributes, below, f"{function}.name")
     )
     lost = not calls and any(name.startswith(f"{below}.") for name in attributes)
     return None if lost else calls
@@ -123,7 +134,7 @@ def _said(attributes: Attributes, message: str, limit: int | None) -> Iterator[o
     if whole is not None:
         yield content(whole, limit)
         return
-    for part in numbered(attributes, f"{message}.contents", ".message_content.type"):
+    for part in _numbered(attributes, f"{message}.contents", ".message_content.type"):
         kind = text(attributes[f"{part}.message_content.type"])
         if kind not in _NOT_SAID:
             shown = attributes.get(f"{part}.message_content.text") if kind == "text" else None
@@ -142,7 +153,7 @@ def _message(attributes: Attributes, message: str, role: str, limit: int | None)
 
 def _results(attributes: Attributes, item: str, limit: int | None) -> Iterator[ToolAnswer]:
     # AutoGen writes `llm.input_messages.3.function.0`, JSON, for each answer.
-    for name in numbered(attributes, f"{item}.function", ""):
+    for name in _numbered(attributes, f"{item}.function", ""):
         result = parsed(content(attributes[name], limit), _RESULT)
         if result is not None and result.call_id:
             yield ToolAnswer(call_id=result.call_id, result=content(result.content, limit))

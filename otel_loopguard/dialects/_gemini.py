@@ -51,13 +51,19 @@ class _Config(msgspec.Struct, frozen=True):
     tools: list[_Tool] | None = None
 
 
-class _Request(msgspec.Struct, frozen=True):
+class _Given(msgspec.Struct, frozen=True):
     contents: list[_Content]
-    config: _Config = _Config()
+
+
+class _Offered(msgspec.Struct, frozen=True):
+    """The rest of a request: what is not named is passed over."""
+
+    config: _Config
 
 
 _RESPONSE = msgspec.json.Decoder(_Response)
-_REQUEST = msgspec.json.Decoder(_Request)
+_GIVEN = msgspec.json.Decoder(_Given)
+_OFFERED = msgspec.json.Decoder(_Offered)
 
 
 def gemini_answer(response: object) -> ModelAnswer:
@@ -83,7 +89,7 @@ def gemini_answer(response: object) -> ModelAnswer:
 
 def gemini_tools(request: object) -> frozenset[str] | Unknown:
     """Return the names of the tools in a request; `UNKNOWN` if any is not known."""
-    read = None if request is UNKNOWN else parsed(request, _REQUEST)
+    read = None if request is UNKNOWN else parsed(request, _OFFERED)
     if read is None:
         return UNKNOWN
     tools = read.config.tools or []
@@ -94,7 +100,7 @@ def gemini_tools(request: object) -> frozenset[str] | Unknown:
 
 def gemini_input(request: object) -> ModelInput | None:
     """Return what stands after the model's last answer; `None` if it cannot be read."""
-    read = None if request is UNKNOWN else parsed(request, _REQUEST)
+    read = None if request is UNKNOWN else parsed(request, _GIVEN)
     if read is None:
         return None
     new = list(_new_parts(read.contents))

@@ -10,11 +10,10 @@ from collections.abc import Callable
 import msgspec
 
 from otel_loopguard import semconv
-from otel_loopguard.canonical import UNKNOWN
-from otel_loopguard.dialects._inputs import model_input
-from otel_loopguard.dialects._messages import model_answer
+from otel_loopguard.canonical import UNKNOWN, Unknown
+from otel_loopguard.dialects._flattened import flattened_functions
 from otel_loopguard.dialects._offered import offered_in
-from otel_loopguard.dialects._shown import messages_answered, messages_given
+from otel_loopguard.dialects._shown import answer_shown, input_shown
 from otel_loopguard.dialects._tools import tool_answer
 from otel_loopguard.dialects._usage import summed_usage_of, usage_of
 from otel_loopguard.dialects._values import (
@@ -48,6 +47,7 @@ _FINISH_REASONS = (
     semconv.GEN_AI_RESPONSE_FINISH_REASONS,
     semconv.GEN_AI_RESPONSE_FINISH_REASON,
     semconv.ANTHROPIC_STOP_REASON,
+    f"{semconv.GEN_AI_COMPLETION}.0.finish_reason",
 )
 _AGENT_NAME = (semconv.GEN_AI_AGENT_NAME, semconv.GEN_AI_WORKFLOW_NAME)
 
@@ -72,8 +72,8 @@ def tool_step(record: SpanRecord) -> Step:
 
 def model_step(record: SpanRecord) -> Step:
     """Return the model call that the span shows."""
-    attributes, limit = record.attributes, record.value_length_limit
-    answer = model_answer(messages_answered(record), _reasons_in(attributes), limit)
+    attributes = record.attributes
+    answer = answer_shown(record, _reasons_in(attributes))
     return Step(
         kind="llm",
         name=first_text(attributes, _MODEL_ASKED_FOR) or name_in(record),
@@ -81,13 +81,20 @@ def model_step(record: SpanRecord) -> Step:
         agent_id=text(attributes.get(semconv.GEN_AI_AGENT_CALL_ID)) or None,
         finish_reasons=answer.finish_reasons,
         tool_calls=answer.tool_calls,
-        offered_tools=offered_in(attributes.get(semconv.GEN_AI_TOOL_DEFINITIONS), limit),
+        offered_tools=_offered(record),
         output=answer.output,
         response_id=text(attributes.get(semconv.GEN_AI_RESPONSE_ID)),
         provider=first_text(attributes, _PROVIDER),
         model=first_text(attributes, _MODEL_THAT_ANSWERED),
         **usage_of(attributes),
     )
+
+
+def _offered(record: SpanRecord) -> frozenset[str] | Unknown:
+    if semconv.LLM_REQUEST_TYPE in record.attributes:
+        return flattened_functions(record.attributes)
+    definitions = record.attributes.get(semconv.GEN_AI_TOOL_DEFINITIONS)
+    return offered_in(definitions, record.value_length_limit)
 
 
 def _reasons_in(attributes: Attributes) -> tuple[str, ...]:
@@ -112,7 +119,13 @@ def agent_step(record: SpanRecord) -> Step:
 
 def metered_agent_step(record: SpanRecord) -> Step:
     """Return the agent's invocation, with the sum of what was used below it."""
-    return msgspec.structs.replace(agent_step(record), **summed_usage_of(record.attributes))
+    attributes = record.attributes
+    return msgspec.structs.replace(
+        agent_step(record),
+        provider=first_text(attributes, _PROVIDER),
+        model=first_text(attributes, _MODEL_THAT_ANSWERED),
+        **summed_usage_of(attributes),
+    )
 
 
 def _tool(record: SpanRecord) -> Step | None:
@@ -170,7 +183,7 @@ def name_in(record: SpanRecord) -> str:
 
 def input_of(record: SpanRecord) -> ModelInput | None:
     """Return what is new in a model call's input; `None` if the span does not show it."""
-    heard = model_input(messages_given(record), record.value_length_limit)
+    heard = input_shown(record)
     previous = text(record.attributes.get(semconv.GEN_AI_PREVIOUS_RESPONSE))
     if not previous:
         return heard

@@ -18,14 +18,12 @@ import msgspec
 
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN
+from otel_loopguard.dialects._dialect import Dialect, Marks
 from otel_loopguard.dialects._gen_ai import model_step, step_of
-from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
 
 _SCOPE = "opentelemetry.instrumentation.ag2"
-
-MARKS = Marks(scopes=frozenset({_SCOPE}))
 
 
 def read(record: SpanRecord) -> Step | None:
@@ -38,3 +36,10 @@ def read(record: SpanRecord) -> Step | None:
     if step is not None and record.attributes.get(semconv.AG2_RESULT_TRUNCATED):
         return msgspec.structs.replace(step, result=UNKNOWN)
     return step
+
+
+DIALECT = Dialect(
+    name="ag2",
+    read=read,
+    marks=Marks(scopes=frozenset({_SCOPE})),
+)

@@ -15,14 +15,12 @@ agents that hand over to one another no tool span is written, only one agent aft
 from __future__ import annotations
 
 from otel_loopguard import semconv
-from otel_loopguard.dialects._marks import Marks
+from otel_loopguard.dialects._dialect import Dialect, Marks
 from otel_loopguard.dialects._values import text
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
 
 _SCOPE = "agent_framework"
-
-MARKS = Marks(scopes=frozenset({_SCOPE}))
 
 
 def read(record: SpanRecord) -> Step | None:
@@ -31,3 +29,10 @@ def read(record: SpanRecord) -> Step | None:
         return None
     name = text(record.attributes.get(semconv.AGENT_FRAMEWORK_WORKFLOW_NAME))
     return Step(kind="agent", name=name or record.name)
+
+
+DIALECT = Dialect(
+    name="agent_framework",
+    read=read,
+    marks=Marks(scopes=frozenset({_SCOPE})),
+)

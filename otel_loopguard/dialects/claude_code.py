@@ -21,8 +21,8 @@ import msgspec
 
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN
+from otel_loopguard.dialects._dialect import Dialect, Marks
 from otel_loopguard.dialects._gen_ai import step_of
-from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.dialects._values import content, first_content, text
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
@@ -34,8 +34,6 @@ _COMMAND = (semconv.CLAUDE_COMMAND,)
 _OUTPUT = ("output", "content")
 _MAX_LENGTH = 60 * 1024
 """Longer ones are cut."""
-
-MARKS = Marks(scopes=frozenset({_SCOPE}))
 
 
 def read(record: SpanRecord) -> Step | None:
@@ -70,3 +68,10 @@ def _output(record: SpanRecord) -> object:
             found = (content(event.attributes.get(name), limit) for name in _OUTPUT)
             return next((value for value in found if value is not UNKNOWN), UNKNOWN)
     return UNKNOWN
+
+
+DIALECT = Dialect(
+    name="claude_code",
+    read=read,
+    marks=Marks(scopes=frozenset({_SCOPE})),
+)

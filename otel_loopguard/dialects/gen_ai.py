@@ -32,23 +32,24 @@ starts, and a small attribute limit drops the oldest first.
 from __future__ import annotations
 
 from otel_loopguard import semconv
+from otel_loopguard.dialects._dialect import Dialect, Marks
 from otel_loopguard.dialects._gen_ai import READERS, input_of, model_step, operation_of, step_of
-from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.spans import SpanRecord
-from otel_loopguard.steps import ModelInput, Step
-
-MARKS = Marks(
-    attributes=frozenset({semconv.GEN_AI_OPERATION_NAME, semconv.LLM_REQUEST_TYPE}),
-    words=frozenset(READERS),
-)
-
-
-def read(record: SpanRecord) -> Step | None:
-    """Return the step that the span is; `None` if it is nobody's."""
-    return step_of(record)
+from otel_loopguard.steps import ModelInput
 
 
 def read_input(record: SpanRecord) -> ModelInput | None:
     """Return what is new in a model call's input; `None` if the span does not show it."""
     is_model_call = READERS.get(operation_of(record)) is model_step
     return input_of(record) if is_model_call else None
+
+
+DIALECT = Dialect(
+    name="gen_ai",
+    read=step_of,
+    read_input=read_input,
+    marks=Marks(
+        attributes=frozenset({semconv.GEN_AI_OPERATION_NAME, semconv.LLM_REQUEST_TYPE}),
+        words=frozenset(READERS),
+    ),
+)

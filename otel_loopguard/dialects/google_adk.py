@@ -22,9 +22,9 @@ import msgspec
 
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN
+from otel_loopguard.dialects._dialect import Dialect, Marks
 from otel_loopguard.dialects._gemini import gemini_answer, gemini_input, gemini_tools
 from otel_loopguard.dialects._gen_ai import agent_step, input_of, model_step, step_of
-from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.dialects._tools import structure
 from otel_loopguard.dialects._values import first_content, text
 from otel_loopguard.spans import SpanRecord
@@ -37,8 +37,6 @@ _RESULT = (semconv.ADK_TOOL_RESPONSE,)
 _REQUEST = (semconv.ADK_REQUEST,)
 _RESPONSE = (semconv.ADK_RESPONSE,)
 _NO_RESULT = {"result": "<not specified>"}
-
-MARKS = Marks(scopes=frozenset({_SCOPE}))
 
 
 def read(record: SpanRecord) -> Step | None:
@@ -85,3 +83,11 @@ def _tool(record: SpanRecord, step: Step) -> Step:
         return step
     known = structure(result) != _NO_RESULT
     return msgspec.structs.replace(step, arguments=arguments, result=result if known else UNKNOWN)
+
+
+DIALECT = Dialect(
+    name="google_adk",
+    read=read,
+    read_input=read_input,
+    marks=Marks(scopes=frozenset({_SCOPE})),
+)

@@ -22,7 +22,7 @@ import msgspec
 
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN, Unknown
-from otel_loopguard.dialects._marks import Marks
+from otel_loopguard.dialects._dialect import Dialect, Marks
 from otel_loopguard.dialects._said import Said, new_in
 from otel_loopguard.dialects._tools import Definition, offered_names
 from otel_loopguard.dialects._values import (
@@ -81,8 +81,13 @@ class _Tool(msgspec.Struct, frozen=True, kw_only=True):
     data: _Named = _Named()
 
 
-class _Input(msgspec.Struct, frozen=True, kw_only=True):
+class _Given(msgspec.Struct, frozen=True, kw_only=True):
     messages: list[_Message]
+
+
+class _Offered(msgspec.Struct, frozen=True, kw_only=True):
+    """The rest of the same: what is not named is passed over."""
+
     tools: list[_Tool] | None = None
 
 
@@ -90,11 +95,10 @@ class _Failure(msgspec.Struct, frozen=True, kw_only=True):
     error: str
 
 
-_INPUT = msgspec.json.Decoder(_Input)
+_GIVEN = msgspec.json.Decoder(_Given)
+_OFFERED = msgspec.json.Decoder(_Offered)
 _OUTPUT = msgspec.json.Decoder(_Output)
 _FAILURE = msgspec.json.Decoder(_Failure)
-
-MARKS = Marks(words=frozenset({_AGENT, _MODEL_CALL, _TOOL_CALL}))
 
 
 def read(record: SpanRecord) -> Step | None:
@@ -105,7 +109,8 @@ def read(record: SpanRecord) -> Step | None:
 
 def read_input(record: SpanRecord) -> ModelInput | None:
     """Return what is new in a model call's input; `None` if the span does not show it."""
-    given = _input(record) if record.name == _MODEL_CALL else None
+    shown = _input(record) if record.name == _MODEL_CALL else UNKNOWN
+    given = None if shown is UNKNOWN else parsed(shown, _GIVEN)
     if given is None:
         return None
     return new_in(_said(message, record.value_length_limit) for message in reversed(given.messages))
@@ -162,13 +167,13 @@ def _with_usage(step: Step, usage: object) -> Step:
     )
 
 
-def _input(record: SpanRecord) -> _Input | None:
-    given = first_content(record, (semconv.HAYSTACK_MODEL_INPUT,))
-    return None if given is UNKNOWN else parsed(given, _INPUT)
+def _input(record: SpanRecord) -> object:
+    return first_content(record, (semconv.HAYSTACK_MODEL_INPUT,))
 
 
 def _offered(record: SpanRecord) -> frozenset[str] | Unknown:
-    given = _input(record)
+    shown = _input(record)
+    given = None if shown is UNKNOWN else parsed(shown, _OFFERED)
     if given is None or given.tools is None:
         return UNKNOWN
     return offered_names(Definition(name=tool.data.name) for tool in given.tools)
@@ -201,3 +206,11 @@ def _said(message: _Message, limit: int | None) -> Said:
 
 
 _READERS = {_AGENT: _agent, _MODEL_CALL: _llm, _TOOL_CALL: _tool}
+
+
+DIALECT = Dialect(
+    name="haystack",
+    read=read,
+    read_input=read_input,
+    marks=Marks(words=frozenset({_AGENT, _MODEL_CALL, _TOOL_CALL})),
+)

@@ -24,11 +24,12 @@ from __future__ import annotations
 import msgspec
 
 from otel_loopguard import semconv
-from otel_loopguard.canonical import UNKNOWN, Unknown
-from otel_loopguard.dialects._marks import Marks
+from otel_loopguard.canonical import UNKNOWN
+from otel_loopguard.dialects._dialect import Dialect, Marks
+from otel_loopguard.dialects._offered import offered_in
 from otel_loopguard.dialects._provider_answers import model_answer_in
 from otel_loopguard.dialects._said import requested
-from otel_loopguard.dialects._tools import Definition, offered_names, tool_answer
+from otel_loopguard.dialects._tools import tool_answer
 from otel_loopguard.dialects._values import (
     content,
     first_content,
@@ -62,9 +63,6 @@ class _Returned(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 _USAGE = msgspec.json.Decoder(_Usage)
 _RETURNED = msgspec.json.Decoder(_Returned)
-_DEFINITIONS = msgspec.json.Decoder(list[Definition])
-
-MARKS = Marks(attributes=frozenset({semconv.LANGSMITH_SPAN_KIND}))
 
 
 def read(record: SpanRecord) -> Step | None:
@@ -121,7 +119,7 @@ def _llm(record: SpanRecord) -> Step:
         cache_read_tokens=_count(usage.input_token_details.cache_read),
         cache_write_tokens=_count(usage.input_token_details.cache_creation),
         reasoning_tokens=_count(usage.output_token_details.reasoning),
-        offered_tools=_offered(record),
+        offered_tools=offered_in(attributes.get(semconv.GEN_AI_TOOL_DEFINITIONS), limit),
         response_id=text(attributes.get(semconv.GEN_AI_RESPONSE_ID)) or answer.response_id,
         tool_calls=answer.tool_calls,
         output=answer.output,
@@ -130,15 +128,17 @@ def _llm(record: SpanRecord) -> Step:
     )
 
 
-def _offered(record: SpanRecord) -> frozenset[str] | Unknown:
-    given = first_content(record, (semconv.GEN_AI_TOOL_DEFINITIONS,))
-    read = None if given is UNKNOWN else parsed(given, _DEFINITIONS)
-    return UNKNOWN if read is None else offered_names(read)
-
-
 def _agent_name(record: SpanRecord) -> str:
     return text(record.attributes.get(semconv.LANGSMITH_AGENT_NAME))
 
 
 def _count(value: object) -> int | None:
     return first_count({"": value}, ("",))
+
+
+DIALECT = Dialect(
+    name="langsmith",
+    read=read,
+    read_input=read_input,
+    marks=Marks(attributes=frozenset({semconv.LANGSMITH_SPAN_KIND})),
+)

@@ -15,15 +15,13 @@ from __future__ import annotations
 import msgspec
 
 from otel_loopguard import semconv
+from otel_loopguard.dialects._dialect import Dialect, Marks
 from otel_loopguard.dialects._gen_ai import tool_step
-from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.dialects._values import text
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
 
 _CALL = "tools/call"
-
-MARKS = Marks(attributes=frozenset({semconv.MCP_METHOD_NAME}))
 
 
 def read(record: SpanRecord) -> Step | None:
@@ -35,3 +33,10 @@ def read(record: SpanRecord) -> Step | None:
     name = record.name.partition(f"{_CALL} ")[2]
     has_name = bool(text(record.attributes.get(semconv.GEN_AI_TOOL_NAME)))
     return step if has_name or not name else msgspec.structs.replace(step, name=name)
+
+
+DIALECT = Dialect(
+    name="mcp",
+    read=read,
+    marks=Marks(attributes=frozenset({semconv.MCP_METHOD_NAME})),
+)

@@ -33,13 +33,13 @@ import msgspec
 
 from otel_loopguard import semconv
 from otel_loopguard.dialects import _frameworks as frameworks
+from otel_loopguard.dialects._dialect import Dialect, Marks
 from otel_loopguard.dialects._flattened import (
     Layout,
     flattened_answer,
     flattened_input,
     flattened_tools,
 )
-from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.dialects._response_ids import previous_in, response_id_in
 from otel_loopguard.dialects._said import requested
 from otel_loopguard.dialects._values import (
@@ -77,10 +77,6 @@ _REASONING_TOKENS = (semconv.LLM_TOKENS_REASONING, semconv.GEN_AI_USAGE_REASONIN
 _COST = (semconv.LLM_COST_TOTAL, semconv.PYDANTIC_COST)
 _SHOWS_RESPONSE = (semconv.OPENINFERENCE_OUTPUT_VALUE, semconv.LLM_INVOCATION_PARAMETERS)
 _LAYOUT = Layout(message=".message", call=".tool_call", function=".function")
-
-MARKS = Marks(
-    attributes=frozenset({semconv.OPENINFERENCE_SPAN_KIND}), scopes=frameworks.AGENTS_BY_NAME
-)
 
 
 def read(record: SpanRecord) -> Step | None:
@@ -196,3 +192,13 @@ def _with_usage(step: Step, attributes: Attributes) -> Step:
 
 def _is_root(record: SpanRecord) -> bool:
     return record.parent_id is None or record.parent_is_remote
+
+
+DIALECT = Dialect(
+    name="openinference",
+    read=read,
+    read_input=read_input,
+    marks=Marks(
+        attributes=frozenset({semconv.OPENINFERENCE_SPAN_KIND}), scopes=frameworks.AGENTS_BY_NAME
+    ),
+)

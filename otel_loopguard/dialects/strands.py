@@ -23,16 +23,14 @@ import msgspec
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN
 from otel_loopguard.dialects._converse import converse_answer, converse_input
+from otel_loopguard.dialects._dialect import Dialect, Marks
 from otel_loopguard.dialects._gen_ai import agent_step, input_of, model_step, tool_step
-from otel_loopguard.dialects._marks import Marks
 from otel_loopguard.dialects._messages import model_answer
 from otel_loopguard.dialects._values import content, text
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import ModelInput, Step
 
 _SCOPE = "strands.telemetry.tracer"
-
-MARKS = Marks(scopes=frozenset({_SCOPE}))
 
 
 def read(record: SpanRecord) -> Step | None:
@@ -93,3 +91,11 @@ def _in_event(record: SpanRecord, name: str, attribute: str) -> object:
         if event.name == name:
             return content(event.attributes.get(attribute), record.value_length_limit)
     return UNKNOWN
+
+
+DIALECT = Dialect(
+    name="strands",
+    read=read,
+    read_input=read_input,
+    marks=Marks(scopes=frozenset({_SCOPE})),
+)

@@ -24,7 +24,7 @@ import msgspec
 
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN, Unknown
-from otel_loopguard.dialects._marks import Marks
+from otel_loopguard.dialects._dialect import Dialect, Marks
 from otel_loopguard.dialects._said import requested
 from otel_loopguard.dialects._tools import Definition, offered_names
 from otel_loopguard.dialects._values import (
@@ -74,8 +74,6 @@ class _Call(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 _CALLS = msgspec.json.Decoder(list[_Call])
 _DEFINITION = msgspec.json.Decoder(Definition)
 _TEXT = msgspec.json.Decoder(str)
-
-MARKS = Marks(attributes=frozenset({semconv.AI_OPERATION_ID}))
 
 
 def read(record: SpanRecord) -> Step | None:
@@ -182,3 +180,11 @@ def _said(
     only_asks = calls is not UNKNOWN and bool(calls)
     has_none = not any(name in record.attributes for name in _OUTPUT)
     return "" if only_asks and has_none else UNKNOWN
+
+
+DIALECT = Dialect(
+    name="vercel_ai",
+    read=read,
+    read_input=read_input,
+    marks=Marks(attributes=frozenset({semconv.AI_OPERATION_ID})),
+)

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from otel_loopguard.dialects import read_step
+from otel_loopguard.dialects import Dialect, read_step
 from otel_loopguard.doctor.sightings import RunsSeen, Seen, SeenTwice, Sighting
 from otel_loopguard.doctor.tally import Tally
+from otel_loopguard.installed_dialects import chosen
 from otel_loopguard.policy import Policy
 from otel_loopguard.replay.span_order import SpanMoment, in_order
 from otel_loopguard.runs import Run
@@ -20,9 +21,15 @@ _Key = tuple[int, int]
 
 
 class Examination:
-    """What the spans of some files, or of a process, show."""
+    """What the spans of some files, or of a process, show.
 
-    def __init__(self) -> None:
+    Args:
+        dialects: how spans are read; those installed and built in if `None`.
+
+    """
+
+    def __init__(self, dialects: Iterable[Dialect] | None = None) -> None:
+        self.dialects = chosen(dialects)
         self._tallies: dict[str, Tally] = {}
         self._runs: Counter[str] = Counter()
         self._twice: Counter[tuple[str, str]] = Counter()
@@ -54,7 +61,7 @@ class Examination:
 
     def tally(self, scope: str) -> Tally:
         """Return the counts of a scope."""
-        return self._tallies.setdefault(scope, Tally(scope))
+        return self._tallies.setdefault(scope, Tally(scope, self.dialects))
 
     def count_twice(self, counted: str, also: str) -> None:
         """Take note of a model call that two spans show."""
@@ -67,7 +74,7 @@ class _Played:
     def __init__(self, sightings: Mapping[_Key, Sighting], examination: Examination) -> None:
         self._sightings = sightings
         self._examination = examination
-        self._tracker = RunTracker(Policy.none())
+        self._tracker = RunTracker(Policy.none(), dialects=examination.dialects)
         self._scopes = {record.record.span_id: record.record.scope for record in sightings.values()}
         self._hanging = {
             each.record.span_id
@@ -111,7 +118,7 @@ class _Played:
     def _take(self, sighting: Sighting, span: SpanRecord, verdict: Verdict | None) -> None:
         node = self._tracker.runs.spans.get(span.span_id)
         whole = None if node is None else node.part_of
-        step = read_step(span)
+        step = read_step(span, self._examination.dialects)
         counted = step if verdict is None or verdict.step is None else verdict.step
         if whole is not None and step is not None and step.kind == "llm":
             self._examination.count_twice(self._scopes.get(whole.span_id, ""), span.scope)
@@ -133,8 +140,8 @@ def _key(record: SpanRecord) -> _Key:
     return record.trace_id, record.span_id
 
 
-def examine(sightings: Iterable[Sighting]) -> Seen:
-    """Return what spans that belong together show."""
-    examination = Examination()
+def examine(sightings: Iterable[Sighting], dialects: Iterable[Dialect] | None = None) -> Seen:
+    """Return what spans that belong together show; `dialects` are those of `Examination`."""
+    examination = Examination(dialects)
     examination.take(sightings)
     return examination.seen()

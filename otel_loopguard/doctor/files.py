@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 from otel_loopguard.doctor.examination import Examination
 from otel_loopguard.doctor.sightings import Sighting
 from otel_loopguard.replay.errors import ReplayError
-from otel_loopguard.replay.files import read_line, unit_of
-from otel_loopguard.replay.results import LineCounts, Problem, Unit
-from otel_loopguard.replay.source import numbered_lines
+from otel_loopguard.replay.files import read_file, read_line
+from otel_loopguard.replay.results import LineCounts, Problem
 from otel_loopguard.spans import SpanRecord
 
 _STEPS = "a steps file has no spans: the doctor looks at what instrumentations write"
@@ -28,29 +27,12 @@ def examine_file(
     every line of it, could not be read. `on_bytes` and `on_lines` are told as by `replay_file`.
     """
     sightings: list[Sighting] = []
-    read = bad = 0
-    unit: Unit = "line"
-    unreadable: Problem | None = None
-    try:
-        for number, line in numbered_lines(name, on_bytes):
-            unit = unit_of(line)
-            try:
-                found = _spans_of(line, number)
-            except ReplayError as error:
-                bad += 1
-                yield Problem(source=name, line=number, why=str(error))
-                continue
-            sightings += (Sighting(record=record) for record in found or ())
-            read += found is not None
-    except ReplayError as error:
-        unreadable = Problem(source=name, line=None, why=str(error))
-    if on_lines is not None:
-        on_lines(LineCounts(source=name, lines=read + bad, bad=bad, unit=unit))
-    if unreadable is not None:
-        yield unreadable
+    for found in read_file(name, _spans_of, on_bytes=on_bytes, on_lines=on_lines):
+        if isinstance(found, Problem):
+            yield found
+        else:
+            sightings += (Sighting(record=record) for record in found)
     examination.take(sightings)
-    if bad and not read:
-        yield Problem(source=name, line=None, why=f"none of its {bad} {unit}s can be read")
 
 
 def _spans_of(line: bytes, number: int) -> list[SpanRecord] | None:

@@ -5,22 +5,23 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict, deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
-from opentelemetry import baggage
 from opentelemetry.sdk.trace import SpanProcessor
 
-from otel_loopguard import semconv
-from otel_loopguard.dialects import read_step
+from otel_loopguard.dialects import Dialect, read_step
 from otel_loopguard.doctor.examination import examine
 from otel_loopguard.doctor.recognition import recognition_of
 from otel_loopguard.doctor.report import Report, report_on
 from otel_loopguard.doctor.sightings import AtStart, Sighting
+from otel_loopguard.installed_dialects import chosen
 from otel_loopguard.live_spans import record_of
 from otel_loopguard.runs import CURRENT
 from otel_loopguard.sampling import drop_warning, sampler_of
 from otel_loopguard.steps import UNKNOWN
+from otel_loopguard.surroundings import run_in_baggage
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -45,11 +46,13 @@ class Doctor(SpanProcessor):
 
     Args:
         spans: how many spans it keeps.
+        dialects: how spans are read, as the guard has them; those installed and built in if `None`.
 
     """
 
-    def __init__(self, *, spans: int = SPANS) -> None:
+    def __init__(self, *, spans: int = SPANS, dialects: Iterable[Dialect] | None = None) -> None:
         self._spans = spans
+        self._dialects = chosen(dialects)
         self._lock = threading.Lock()
         self._open: OrderedDict[int, Sighting] = OrderedDict()
         self._ended: deque[Sighting] = deque()
@@ -61,7 +64,7 @@ class Doctor(SpanProcessor):
         """Take in a span that starts."""
         try:
             record = record_of(span)
-            found, step = recognition_of(record), read_step(record)
+            found, step = recognition_of(record, self._dialects), read_step(record, self._dialects)
             at_start = AtStart(
                 dialect="" if found is None else found.dialect,
                 arguments=step is not None and step.arguments is not UNKNOWN,
@@ -101,7 +104,7 @@ class Doctor(SpanProcessor):
         if sampling is None:  # no span came by: the sampler may be why
             sampling = drop_warning(sampler_of(None)) or ""
         seen = msgspec.structs.replace(
-            examine(sightings), is_live=True, sampling=sampling, forgotten=forgotten
+            examine(sightings, self._dialects), is_live=True, sampling=sampling, forgotten=forgotten
         )
         return report_on(seen)
 
@@ -116,5 +119,4 @@ def _run_around(context: Context | None) -> str:
     slot = CURRENT.get()
     if slot is not None and slot.explicit_id is not None:
         return slot.explicit_id
-    name = baggage.get_baggage(semconv.RUN_ID, context)
-    return name if isinstance(name, str) else ""
+    return run_in_baggage(context) or ""

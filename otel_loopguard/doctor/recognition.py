@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from otel_loopguard.dialects import BUILT_IN, Dialect
+from otel_loopguard.dialects import Dialect, Dialects
 from otel_loopguard.spans import SpanRecord
 
 
@@ -17,9 +17,9 @@ class Recognition(NamedTuple):
     by: str
 
 
-def recognition_of(record: SpanRecord) -> Recognition | None:
+def recognition_of(record: SpanRecord, dialects: Dialects) -> Recognition | None:
     """Return how a span is recognised; `None` if it is nobody's step."""
-    dialect = next((each for each in BUILT_IN if each.read(record) is not None), None)
+    dialect = next((each for each in dialects if each.read(record) is not None), None)
     return None if dialect is None else Recognition(dialect.name, _what(record, dialect))
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from otel_loopguard.conversations import conversation_of
-from otel_loopguard.dialects import HIDDEN, read_input
+from otel_loopguard.dialects import HIDDEN, Dialects, read_input
 from otel_loopguard.doctor.cutting import Lengths
 from otel_loopguard.doctor.recognition import Recognition, recognition_of
 from otel_loopguard.doctor.sightings import (
@@ -30,8 +30,9 @@ _Counted = TypeVar("_Counted", bound=msgspec.Struct)
 class Tally:
     """The counts of one scope."""
 
-    def __init__(self, scope: str) -> None:
+    def __init__(self, scope: str, dialects: Dialects) -> None:
         self._scope = scope
+        self._dialects = dialects
         self._counts: Counter[str] = Counter()
         self._recognised: Counter[Recognition] = Counter()
         self._at_start: Counter[Recognition] = Counter()
@@ -52,7 +53,7 @@ class Tally:
         elif is_part:
             self._counts["parts"] += 1
         elif step.kind == "tool":
-            self._tool(step, "tools")
+            self._tool(step)
             known = sighting.at_start is not None and sighting.at_start.arguments
             self._counts["tools.arguments_at_start"] += known
         elif step.kind == "llm":
@@ -85,7 +86,7 @@ class Tally:
             parts=count["parts"],
             other_steps=count["other_steps"],
             others=count["others"],
-            recognised=tuple(self._dialects()),
+            recognised=tuple(self._ways()),
             conversations=count["conversations"],
             redacted=count["redacted"],
             cut=cut.values,
@@ -94,13 +95,13 @@ class Tally:
         )
 
     def _recognise(self, sighting: Sighting) -> None:
-        found, at_start = recognition_of(sighting.record), sighting.at_start
+        found, at_start = recognition_of(sighting.record, self._dialects), sighting.at_start
         self._is_live = self._is_live or at_start is not None
         if found is not None:
             self._recognised[found] += 1
             self._at_start[found] += at_start is not None and bool(at_start.dialect)
 
-    def _dialects(self) -> list[Recognised]:
+    def _ways(self) -> list[Recognised]:
         return [
             Recognised(
                 dialect=found.dialect,
@@ -111,12 +112,12 @@ class Tally:
             for found, spans in self._recognised.most_common()
         ]
 
-    def _tool(self, step: Step, kind: str) -> None:
-        self._counts[f"{kind}.calls"] += 1
-        self._counts[f"{kind}.arguments"] += step.arguments is not UNKNOWN
-        self._counts[f"{kind}.results"] += step.result is not UNKNOWN
-        self._counts[f"{kind}.errors"] += step.error is not None
-        self._counts[f"{kind}.call_ids"] += step.call_id is not None
+    def _tool(self, step: Step) -> None:
+        self._counts["tools.calls"] += 1
+        self._counts["tools.arguments"] += step.arguments is not UNKNOWN
+        self._counts["tools.results"] += step.result is not UNKNOWN
+        self._counts["tools.errors"] += step.error is not None
+        self._counts["tools.call_ids"] += step.call_id is not None
 
     def _model(self, step: Step, record: SpanRecord) -> None:
         asks = step.tool_calls is not UNKNOWN and bool(step.tool_calls)
@@ -127,7 +128,7 @@ class Tally:
             "output": step.output is not UNKNOWN,
             "requested_calls": step.tool_calls is not UNKNOWN,
             "asking": asks or not _ASKING.isdisjoint(step.finish_reasons),
-            "input": read_input(record) is not None,
+            "input": read_input(record, self._dialects) is not None,
             "finish_reasons": bool(step.finish_reasons),
             "response_ids": bool(step.response_id),
         }

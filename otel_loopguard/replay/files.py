@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from otel_loopguard.policy import Policy
 from otel_loopguard.replay.errors import ReplayError
@@ -15,6 +16,8 @@ from otel_loopguard.replay.results import LineCounts, Problem, ReplayedRun, Unit
 from otel_loopguard.replay.source import kind_of, numbered_lines
 from otel_loopguard.replay.steps_file import RecordedRun, read_run
 from otel_loopguard.spans import SpanRecord
+
+_Held = TypeVar("_Held")
 
 
 def replay_file(
@@ -34,27 +37,55 @@ def replay_file(
     read since the last time, `on_lines` at the end of the lines how many there were.
     """
     spans: list[SpanRecord] = []
-    read = bad = 0
+
+    def replayed(line: bytes, number: int) -> ReplayedRun | list[SpanRecord] | None:
+        found = read_line(line, number)
+        return replay_run(found, policy, name) if isinstance(found, RecordedRun) else found
+
+    held: Iterator[ReplayedRun | list[SpanRecord] | Problem]
+    held = read_file(name, replayed, on_bytes=on_bytes, on_lines=on_lines)
+    for found in held:
+        if isinstance(found, ReplayedRun | Problem):
+            yield found
+        else:
+            spans += found
+    yield from replay_spans(spans, policy, name)
+
+
+def read_file(
+    name: str,
+    read: Callable[[bytes, int], _Held | None],
+    *,
+    on_bytes: Callable[[int], object] | None = None,
+    on_lines: Callable[[LineCounts], object] | None = None,
+) -> Iterator[_Held | Problem]:
+    """Yield what `read` makes of each line of a file and its number, and what is wrong with it.
+
+    A line of which it says `None` holds nothing; one for which it raises `ReplayError` becomes a
+    `Problem`. Files, the last problem, `on_bytes` and `on_lines` are as in `replay_file`.
+    """
+    good = bad = 0
     unit: Unit = "line"
-    unreadable: Problem | None = None
+    broken: str | None = None
     try:
         for number, line in numbered_lines(name, on_bytes):
             unit = unit_of(line)
-            found = _replayed(line, number, policy, name)
-            if isinstance(found, list):
-                spans += found
-            elif found is not None:
+            try:
+                found = read(line, number)
+            except ReplayError as error:
+                bad += 1
+                yield Problem(source=name, line=number, why=str(error))
+                continue
+            if found is not None:
+                good += 1
                 yield found
-            bad += isinstance(found, Problem)
-            read += found is not None and not isinstance(found, Problem)
     except ReplayError as error:
-        unreadable = Problem(source=name, line=None, why=str(error))
+        broken = str(error)
     if on_lines is not None:
-        on_lines(LineCounts(source=name, lines=read + bad, bad=bad, unit=unit))
-    if unreadable is not None:
-        yield unreadable
-    yield from replay_spans(spans, policy, name)
-    if bad and not read:
+        on_lines(LineCounts(source=name, lines=good + bad, bad=bad, unit=unit))
+    if broken is not None:
+        yield Problem(source=name, line=None, why=broken)
+    if bad and not good:
         yield Problem(source=name, line=None, why=f"none of its {bad} {unit}s can be read")
 
 
@@ -91,14 +122,3 @@ def _read_message(message: Message, number: int) -> list[SpanRecord] | None:
         except ReplayError as error:
             why = str(error)
     raise ReplayError(f"message {number}: {why}")
-
-
-def _replayed(
-    line: bytes, number: int, policy: Policy, name: str
-) -> ReplayedRun | list[SpanRecord] | Problem | None:
-    """Return what a line holds, a run as it is under `policy`, or what is wrong with it."""
-    try:
-        found = read_line(line, number)
-        return replay_run(found, policy, name) if isinstance(found, RecordedRun) else found
-    except ReplayError as error:
-        return Problem(source=name, line=number, why=str(error))

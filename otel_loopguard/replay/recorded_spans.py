@@ -7,7 +7,6 @@ from math import inf, nextafter
 
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.guard import LoopGuard
-from otel_loopguard.installed_dialects import all_dialects
 from otel_loopguard.open_runs import RUNS
 from otel_loopguard.policy import Policy
 from otel_loopguard.replay.results import PlayedRun, ReplayedRun, replayed_violation
@@ -53,7 +52,7 @@ class _Play:
     """The spans of one file, while they are played on the recording's own time line."""
 
     def __init__(self, policy: Policy, listen: Callable[[str], LoopGuard] | None) -> None:
-        self._tracker = RunTracker(policy, dialects=all_dialects())
+        self._tracker = RunTracker(policy)
         self._usage = policy.settings.usage
         self._timed = _limits_time(policy.settings)
         self._listen = listen

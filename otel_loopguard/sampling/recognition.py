@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from otel_loopguard.dialects import read_step
+from otel_loopguard.installed_dialects import all_dialects
 from otel_loopguard.spans import SpanRecord
 
 _MARKS = (
@@ -52,4 +53,4 @@ def is_gen_ai(name: str, attributes: Mapping[str, object]) -> bool:
         if key.startswith(_MARKS):
             return True
     asked = SpanRecord(name=name, trace_id=0, span_id=0, attributes=attributes)
-    return read_step(asked) is not None
+    return read_step(asked, all_dialects()) is not None

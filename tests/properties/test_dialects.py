@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN
-from otel_loopguard.dialects import BUILT_IN, read_step
+from otel_loopguard.dialects import BUILT_IN, Dialects, read_step
 from otel_loopguard.dialects._inputs import model_input
-from otel_loopguard.dialects._marks import Recognition
 from otel_loopguard.spans import SpanEventRecord, SpanRecord
 from otel_loopguard.steps import ModelInput, Step, ToolCall
 
@@ -319,7 +318,7 @@ def test_each_dialect_hears_a_sound_input_or_none(record: SpanRecord):
 
 @given(record=records)
 def test_who_knows_a_span_is_asked_about_it(record: SpanRecord):
-    asked = Recognition((dialect.marks, dialect) for dialect in BUILT_IN).of(record)
+    asked = Dialects(BUILT_IN).of(record)
     for dialect in BUILT_IN:
         knows = dialect.read(record) is not None or dialect.read_input(record) is not None
         assert dialect in asked or not knows

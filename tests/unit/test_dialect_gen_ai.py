@@ -222,13 +222,20 @@ COMPLETION = "gen_ai.completion.0"
         ({MESSAGES: answer(TEXT), "gen_ai.completion": answer()}, (), "done", ("stop",)),
         (
             {f"{COMPLETION}.role": "assistant", f"{COMPLETION}.content": "done"},
-            UNKNOWN,
+            (),
             "done",
+            (),
+        ),
+        (
+            {f"{COMPLETION}.content": "done", "gen_ai.completion.1.content": "."},
+            (),
+            "done\n.",
             (),
         ),
         (
             {
                 f"{COMPLETION}.finish_reason": "tool_calls",
+                f"{COMPLETION}.role": "assistant",
                 f"{COMPLETION}.tool_calls.0.id": "c1",
                 f"{COMPLETION}.tool_calls.0.name": "search",
                 f"{COMPLETION}.tool_calls.0.arguments": '{"q": 1}',
@@ -238,7 +245,7 @@ COMPLETION = "gen_ai.completion.0"
             "",
             ("tool_calls",),
         ),
-        ({f"{COMPLETION}.finish_reason": "stop"}, UNKNOWN, UNKNOWN, ()),
+        ({f"{COMPLETION}.finish_reason": "stop"}, UNKNOWN, UNKNOWN, ("stop",)),
         ({"gen_ai.completion.1.role": "assistant"}, UNKNOWN, UNKNOWN, ()),
     ],
 )

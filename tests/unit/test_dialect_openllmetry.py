@@ -228,7 +228,7 @@ def flat(attributes: Mapping[str, object]) -> SpanRecord:
     [
         ({"gen_ai.request.model": "m"}, "name", "m"),
         ({"gen_ai.request.model": "m", "gen_ai.response.model": "m-1"}, "model", "m-1"),
-        ({"gen_ai.system": "OpenAI"}, "provider", "openai"),
+        ({"gen_ai.system": "OpenAI"}, "provider", "OpenAI"),
         ({f"{ANSWER}.finish_reason": "stop"}, "finish_reasons", ("stop",)),
         ({"gen_ai.response.finish_reasons": ("length",)}, "finish_reasons", ("length",)),
         ({}, "finish_reasons", ()),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from otel_loopguard.canonical import UNKNOWN
-from otel_loopguard.dialects import BUILT_IN, Dialect, read_step
+from otel_loopguard.dialects import BUILT_IN, Dialect, Dialects, read_step
 from otel_loopguard.spans import SpanEventRecord, SpanRecord
 from otel_loopguard.steps import SpanKey, Step
 from tests.unit.written_spans import (
@@ -236,9 +236,10 @@ def test_another_dialect_goes_before_the_built_in_ones():
         return Step(kind="custom", error="mine") if record.name == "chat m" else None
 
     mine = Dialect(name="mine", read=read_mine)
-    step = read_step(span("chat m", {"error.type": "KeyError"}), (mine, *BUILT_IN))
+    dialects = Dialects((mine, *BUILT_IN))
+    step = read_step(span("chat m", {"error.type": "KeyError"}), dialects)
     assert step == Step(kind="custom", error="mine", ended_s=5e-9, span=SpanKey(1, 2))
-    other = read_step(span("chat other"), (mine, *BUILT_IN))
+    other = read_step(span("chat other"), dialects)
     assert other is not None
     assert other.kind == "llm"
 

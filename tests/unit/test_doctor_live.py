@@ -11,8 +11,10 @@ from opentelemetry.context import attach, detach
 from opentelemetry.sdk.trace import SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, TraceIdRatioBased
 
-from otel_loopguard import RecordDropped, guarded_run
+from otel_loopguard import RecordDropped, Step, guarded_run
+from otel_loopguard.dialects import Dialect
 from otel_loopguard.doctor import Doctor, Finding, Report
+from otel_loopguard.spans import SpanRecord
 from tests._tracing import Traced, traced
 
 LATE = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.arguments": "{}"}
@@ -120,6 +122,19 @@ def test_a_sampler_that_drops_is_told_of() -> None:
     assert sampling is not None
     assert sampling.severity == "blind"
     assert "OTEL_TRACES_SAMPLER=loopguard" in sampling.remedy
+
+
+def test_it_reads_spans_as_the_guard_does(process: Traced) -> None:
+    def read(record: SpanRecord) -> Step | None:
+        return Step(kind="tool", name="ours") if record.name == "acme" else None
+
+    doctor = attended(process, dialects=(Dialect(name="ours", read=read),))
+    with process.tracer.start_as_current_span("acme"):
+        pass
+
+    (scope,) = doctor.report().seen.scopes
+    assert [(each.dialect, each.at_start) for each in scope.recognised] == [("ours", 1)]
+    assert scope.tools.calls == 1
 
 
 def test_one_that_shows_what_it_drops_is_not() -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from otel_loopguard.dialects import BUILT_IN
+from otel_loopguard.doctor import Sighting, examine
 from otel_loopguard.installed_dialects import all_dialects
 from otel_loopguard.policy import Policy
 from otel_loopguard.replay.recorded_spans import replay_spans
+from otel_loopguard.sampling.recognition import is_gen_ai
 from otel_loopguard.spans import SpanRecord
 from tests._tracing import traced
 
@@ -71,15 +73,24 @@ def test_it_serves_live_spans_and_recorded_ones(install: Install) -> None:
         assert process.total("loopguard.violations", rule="step_budget") == 1
 
 
+def test_the_doctor_and_the_sampler_know_it_too(install: Install) -> None:
+    install("acme = acme_dialect:dialect")
+    record = SpanRecord(name="acme", trace_id=1, span_id=2, started_ns=1, ended_ns=2)
+
+    (scope,) = examine([Sighting(record=record)]).scopes
+    assert (scope.tools.calls, scope.recognised[0].dialect) == (1, "acme")
+    assert is_gen_ai("acme", {})
+
+
 @pytest.mark.parametrize("what", ["missing", "nothing"])
 def test_one_that_cannot_be_used_is_logged_and_left_out(
     install: Install, what: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     install(f"acme = acme_dialect:{what}")
 
-    assert all_dialects() == BUILT_IN
+    assert tuple(all_dialects()) == BUILT_IN
     assert f"dialect 'acme' (acme_dialect:{what})" in caplog.text
 
 
 def test_without_any_there_are_those_built_in() -> None:
-    assert all_dialects() == BUILT_IN
+    assert tuple(all_dialects()) == BUILT_IN

@@ -107,7 +107,7 @@ def test_other_dropped_spans_stay_dropped(name: str, attributes: Mapping[str, An
 
 
 def test_what_only_a_dialect_knows_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(record: Any) -> Step | None:
+    def read(record: Any, _: object) -> Step | None:
         return Step(kind="tool", name="x") if record.attributes == {"operation": "x"} else None
 
     monkeypatch.setattr(recognition, "read_step", read)

@@ -1,0 +1,13 @@
+"""What the commands print for scripts: JSON, one object a line."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+
+
+def json_line(value: msgspec.Struct) -> bytes:
+    """Return a report, or a part of one, as one line; half of a surrogate pair becomes `?`."""
+    text = json.dumps(msgspec.to_builtins(value, str_keys=True), ensure_ascii=False)
+    return text.encode("utf-8", "replace") + b"\n"
