@@ -31,6 +31,9 @@ $(frameworks:%=test-framework-%): test-framework-%:
 test-system:
 	$(in) test pytest tests/system
 
+test-oldest test-all-pythons: export HYPOTHESIS_PROFILE = brief
+coverage: export HYPOTHESIS_PROFILE = thorough
+
 test-oldest: which = --oldest-python
 test-oldest:
 	$(in) oldest pytest -n auto --dist loadfile $(core)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from doctest import ELLIPSIS
@@ -14,7 +15,12 @@ from sybil.parsers.myst import DocTestDirectiveParser, PythonCodeBlockParser
 from sybil.parsers.rest import DocTestParser
 
 # A loaded machine or a coverage run is no failure of an example; pytest-timeout ends what hangs.
-settings.register_profile("house", settings.default, deadline=None, print_blob=True)
+# Each run draws other examples, so some of them each time are enough where people wait; a CI run
+# takes all once (`thorough`), and few where what is tested is another Python (`brief`).
+for name, share in {"house": 25, "thorough": 100, "brief": 15}.items():
+    settings.register_profile(
+        name, settings.default, deadline=None, print_blob=True, max_examples=share
+    )
 # `make mutants` runs tests thousands of times: the same few examples each time, and the first that
 # fails is enough.
 settings.register_profile(
@@ -40,6 +46,12 @@ docstrings = Sybil(
 )
 
 pytest_collect_file = (pages + docstrings).pytest()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:  # noqa: ARG001 -- the hook's name
+    """Spare the garbage collector the thousands of tests, which are there to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:

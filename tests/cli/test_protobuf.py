@@ -71,8 +71,7 @@ def test_metrics_and_logs_between_are_passed_over(tmp_path: Path, expected: byte
     assert (result.stdout, result.stderr, result.returncode) == (expected, b"", 0)
 
 
-@pytest.mark.parametrize("place", [0, 1, -1])
-@pytest.mark.parametrize("framing", ["four bytes", "varint"])
+@pytest.mark.parametrize(("framing", "place"), [("four bytes", 0), ("varint", 1), ("varint", -1)])
 def test_a_bad_message_is_named_and_the_rest_is_read(tmp_path: Path, framing: str, place: int):
     found = messages(ENDLESS)
     found[place] = b"\x0a\x7f" + found[place]
@@ -127,13 +126,12 @@ def test_many_bad_messages_are_counted(tmp_path: Path):
     ids=["picture", "zeros", "zstd", "zstd messages"],
 )
 def test_a_file_of_another_kind_says_what_was_expected(tmp_path: Path, content: bytes, why: str):
-    for pack in (bytes, gzip.compress):
+    for name, pack in (("replay", bytes), ("backtest", gzip.compress)):
         (tmp_path / "recording").write_bytes(pack(content))
-        for name in ("replay", "backtest"):
-            result = command(name, "recording", cwd=tmp_path)
-            [line] = result.stderr.decode().splitlines()
-            assert line.startswith(f"recording: {why}")
-            assert result.returncode == 2
+        result = command(name, "recording", cwd=tmp_path)
+        [line] = result.stderr.decode().splitlines()
+        assert line.startswith(f"recording: {why}")
+        assert result.returncode == 2
 
 
 def test_backtest_finds_reads_and_judges_them_in_folders_with_labels(tmp_path: Path):

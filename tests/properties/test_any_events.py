@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_loopguard import (
@@ -29,6 +29,7 @@ from otel_loopguard.span_tree import Node
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.tracker import RunTracker
 from otel_loopguard.verdicts import Verdict
+from tests._examples import examples
 from tests.properties import test_dialects
 from tests.properties.test_runs import POLICY
 
@@ -200,7 +201,7 @@ def take_all(events: Sequence[Event], *, live: bool, contexts: int, order: Rando
         ends.assert_each_run_ends_once()
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     events=any_events(spans_of_any_dialect, 12),
     live=st.booleans(),
@@ -212,7 +213,7 @@ def test_spans_of_any_dialect_in_any_order(
     take_all(events, live=live, contexts=2, order=order)
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(
     events=any_events(plain_spans, 40),
     live=st.booleans(),
@@ -224,7 +225,7 @@ def test_steps_that_are_told_in_any_order(
     take_all(events, live=live, contexts=2, order=order)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(events=any_events(plain_spans, 25))
 def test_any_file_is_replayed(events: list[Event]) -> None:
     written = [event.record for event in events if event.is_end]

@@ -14,11 +14,12 @@ from fractions import Fraction
 from random import Random
 from typing import Any, TypeAlias
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from otel_loopguard.canonical import UNKNOWN, canonical, fingerprint
 from otel_loopguard.values._normal_form import normal_form
+from tests._examples import examples
 from tests.unit._specimens import Bit, Colour, Left, Right, Word
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -74,7 +75,6 @@ def values_with(some_keys: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
 
 
 values = values_with(keys)
-unhurried = settings(deadline=None)
 
 
 def naive(value: Json) -> object:
@@ -123,7 +123,6 @@ def respelled(number: Decimal, random: Random) -> str:
     return f"{'-' * sign}{text[:point] or 0}{fraction}{written}"
 
 
-@unhurried
 @given(values, values)
 @example({"a": 1.0, "é": 2, "e\u0301": 3}, {"a": 1, "é": 3, "e\u0301": 2})
 @example([10**401], [1])
@@ -136,7 +135,6 @@ def test_fingerprints_are_equal_exactly_when_the_values_are(one: Json, other: Js
     assert fingerprint([one]) is not None
 
 
-@unhurried
 @given(values, st.randoms(use_true_random=False))
 def test_json_text_is_its_value_however_it_is_spelled(value: Json, random: Random) -> None:
     text = spelled([value], random)
@@ -145,13 +143,11 @@ def test_json_text_is_its_value_however_it_is_spelled(value: Json, random: Rando
     assert canonical(json.dumps(text)) == canonical([value])
 
 
-@unhurried
 @given(values)
 def test_the_fast_way_and_the_thorough_way_write_one_text(value: Json) -> None:
     assert normal_form([value], UNKNOWN) == canonical([value])
 
 
-@unhurried
 @given(values_with(keys.map(lambda key: unicodedata.normalize("NFC", key))))
 def test_canonical_text_is_its_own_canonical_text(value: Json) -> None:
     text = canonical([value])
@@ -194,7 +190,6 @@ objects: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@unhurried
 @given(objects)
 def test_any_value_equals_its_copy(value: object) -> None:
     text = canonical(value)
@@ -212,7 +207,7 @@ def graph(edges: list[list[int]]) -> list[object]:
     return nodes[0]
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(st.lists(st.lists(st.integers(0, 5), max_size=3), min_size=1, max_size=5))
 def test_a_circular_value_equals_one_of_the_same_structure(edges: list[list[int]]) -> None:
     text = canonical(graph(edges))

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_loopguard.detectors import (
@@ -23,6 +23,7 @@ from otel_loopguard.detectors import (
     _base,
 )
 from otel_loopguard.settings import ToolOptions
+from tests._examples import examples
 from tests.properties.facts import Drawn, calm_runs, distinct, facts_of, runs
 
 Definition: TypeAlias = Callable[[Sequence[Facts], Facts, Limits], float | None]
@@ -354,7 +355,7 @@ def weight_of(thing: object) -> int:
 
 
 @every_detector
-@settings(max_examples=25)
+@examples(25)
 @given(run=runs)
 def test_asking_changes_nothing(kind: type[Detector], run: list[Drawn]):
     detector = made(kind, EVERYTHING)
@@ -368,7 +369,7 @@ def test_asking_changes_nothing(kind: type[Detector], run: list[Drawn]):
 
 
 @every_detector
-@settings(max_examples=25)
+@examples(25)
 @given(run=runs)
 def test_who_says_so_is_silent_about_news(kind: type[Detector], run: list[Drawn]):
     detector = made(kind, EVERYTHING)
@@ -382,7 +383,7 @@ def test_who_says_so_is_silent_about_news(kind: type[Detector], run: list[Drawn]
 
 
 @every_detector
-@settings(max_examples=25)
+@examples(25)
 @given(run=runs)
 def test_who_does_not_foresee_says_nothing_before_its_moment(
     kind: type[Detector], run: list[Drawn]
@@ -395,7 +396,7 @@ def test_who_does_not_foresee_says_nothing_before_its_moment(
 
 
 @pytest.mark.parametrize("kind", [kind for kind in DETECTORS if "tool" in kind.kinds], ids=rule_of)
-@settings(max_examples=200)
+@examples(200)
 @given(run=calm_runs)
 def test_who_rests_misses_nothing(kind: type[Detector], run: list[Drawn]):
     detector, told_of_all = made(kind, EVERYTHING), made(kind, EVERYTHING)
@@ -423,7 +424,7 @@ def test_a_call_that_is_still_out_is_no_end_of_a_row_of_errors():
 
 
 @pytest.mark.parametrize("kind", [kind for kind in DETECTORS if kind.rule in RULES], ids=rule_of)
-@settings(max_examples=25)
+@examples(25)
 @given(run=runs)
 def test_a_rule_for_one_tool_says_nothing_of_another(kind: type[Detector], run: list[Drawn]):
     always = ToolOptions(rules={kind.rule: Thresholds(warn=1)})

@@ -9,6 +9,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import otel_loopguard
 from otel_loopguard.canonical import UNKNOWN
 from otel_loopguard.decisions import Decision, Violation
 from otel_loopguard.detectors import DETECTORS, _base
@@ -401,6 +403,9 @@ def test_every_store_that_is_listed_is_one():
     assert {name for name, _ in stores(run_of(guard)) if not name.endswith("[]")} == BOUNDS.keys()
 
 
+OURS = (Path(otel_loopguard.__file__).parent, Path(__file__).parent)
+
+
 class Kept(NamedTuple):
     """How many KiB a run holds after some of its steps."""
 
@@ -421,7 +426,6 @@ def kept_by(word: Callable[[int], Iterator[Step]], *, records: bool) -> Kept:
     tracemalloc.start()
     try:
         guard = LoopGuard()
-        empty = tracemalloc.get_traced_memory()[0]
         for number in range(4_000):
             for step in word(number):
                 guard.check(step)
@@ -429,10 +433,17 @@ def kept_by(word: Callable[[int], Iterator[Step]], *, records: bool) -> Kept:
                     guard.record(step)
             if number in (1_000, 3_999):
                 gc.collect()
-                sizes.append((tracemalloc.get_traced_memory()[0] - empty) / 1024)
+                sizes.append(_traced_kib())
     finally:
         tracemalloc.stop()
     return Kept(*sizes)
+
+
+def _traced_kib() -> float:
+    """Measure what this file and the package hold: threads of other tests go on beside."""
+    ours = [tracemalloc.Filter(True, f"{folder}/*") for folder in OURS]  # noqa: FBT003 -- inclusive
+    found = tracemalloc.take_snapshot().filter_traces(ours).statistics("filename")
+    return sum(each.size for each in found) / 1024
 
 
 def calls(number: int) -> Iterator[Step]:
@@ -460,8 +471,8 @@ def calls_and_turns(number: int) -> Iterator[Step]:
 @pytest.mark.parametrize(
     ("word", "records", "most"),
     [
-        pytest.param(calls, True, 34, id="calls and results"),
-        pytest.param(calls_and_turns, True, 42, id="turns, calls and results"),
+        pytest.param(calls, True, 38, id="calls and results"),
+        pytest.param(calls_and_turns, True, 45, id="turns, calls and results"),
         pytest.param(calls, False, 51, id="calls without results"),
     ],
 )
@@ -472,5 +483,5 @@ def test_a_run_stays_small(
 ):
     kept = kept_by(word, records=records)
 
-    assert kept.late <= kept.early + 1
+    assert kept.late <= kept.early + 3, "a byte a round would be as much"
     assert kept.late <= most

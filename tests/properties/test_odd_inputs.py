@@ -12,12 +12,13 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 import pydantic
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_loopguard.decisions import Decision
 from otel_loopguard.guard import LoopGuard
 from otel_loopguard.steps import Step
+from tests._examples import examples
 
 Make: TypeAlias = Callable[[int], object]
 """Makes a value anew: equal for equal numbers, and another for another number."""
@@ -166,7 +167,7 @@ def test_five_equal_calls_trip_and_five_others_do_not(leaf: str):
     assert_equality(leaf, [], as_result=True)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(leaves, wraps, st.booleans())
 def test_they_do_inside_others(leaf: str, wrapping: list[str], as_result: bool):  # noqa: FBT001
     assert_equality(leaf, wrapping, as_result=as_result)

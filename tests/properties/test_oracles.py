@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_loopguard.canonical import UNKNOWN
@@ -16,6 +16,7 @@ from otel_loopguard.engine import memory, rule_sets, sight
 from otel_loopguard.engine.reports import Reports
 from otel_loopguard.guard import LoopGuard
 from otel_loopguard.policy import Policy
+from tests._examples import examples
 from tests.properties import strategies
 from tests.properties.oracles import LONGEST_CYCLE, Recording, Said, Timed, is_recorded, said_of
 
@@ -44,7 +45,7 @@ def heard(decision: Decision) -> Said:
 recordings: st.SearchStrategy[Recording] = st.sampled_from(["all", "all", "turns", "nothing"])
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(strategies.words, strategies.defined_policies, recordings, st.booleans())
 def test_the_engine_says_what_the_definitions_say(
     word: list[Timed],
@@ -106,7 +107,7 @@ def report_nothing(_: Reports, __: Iterable[Violation]) -> None:
         pytest.param(EVERY_ROW, "as it is", id="limits"),
     ],
 )
-@settings(max_examples=300)
+@examples(300)
 @given(word=strategies.repetitive_words, recording=recordings)
 def test_every_count_of_a_rule_is_what_its_definition_says(
     policy: Policy, horizon: str, word: list[Timed], recording: Recording

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_loopguard import Decision, Policy, RunReport, open_runs, runs, span_tree
@@ -17,6 +17,7 @@ from otel_loopguard.runs import CURRENT, Run
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.tracker import RunTracker
 from otel_loopguard.verdicts import Verdict
+from tests._examples import examples
 
 POLICY = Policy(
     max_steps=9,
@@ -150,7 +151,7 @@ def in_fresh_context() -> contextvars.Context:
 
 
 @pytest.mark.parametrize("live", [False, True])
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(several=several, order=st.randoms(use_true_random=False))
 def test_runs_do_not_touch_each_other(
     several: list[list[Plan]], order: Random, *, live: bool
@@ -168,7 +169,7 @@ def test_runs_do_not_touch_each_other(
     assert all(context.run(to.runs.in_context) is None for context in contexts)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(several=several, order=st.randoms(use_true_random=False), live=st.booleans())
 def test_no_order_of_events_breaks_anything(
     several: list[list[Plan]], order: Random, *, live: bool

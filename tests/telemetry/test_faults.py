@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.sdk.trace import ReadableSpan
 
@@ -27,6 +27,7 @@ from otel_loopguard import (
 )
 from otel_loopguard.abort.ladder import Ladder
 from otel_loopguard.detectors import StepBudget
+from tests._examples import examples
 from tests._tracing import Traced, traced
 
 
@@ -63,7 +64,7 @@ lives = st.lists(st.tuples(span_names, holdings, holdings), max_size=6)
 """Spans: the name, what it holds at its start, what is added by its end."""
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(spans=lives, enforces=st.booleans())
 def test_whatever_spans_hold_nothing_is_raised(
     spans: list[tuple[str, dict[str, Any], dict[str, Any]]], *, enforces: bool
