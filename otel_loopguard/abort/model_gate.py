@@ -1,20 +1,18 @@
 """The model gate: a model request of a refused run does not leave.
 
-It stands where model requests pass whatever the framework: at the `request` method of the `openai`
-and `anthropic` clients, above their retries, so that the caller gets the exception as it is; and at
-`send` of `httpx` and `httpx2` for everything else. Only requests that look like model requests are
-asked about; everything else passes unseen. Modules are patched when they are imported, and put back
-as they were when the last guard leaves.
+It stands at the clients of `model_clients`, above their retries where they have any, so that the
+caller gets the exception as it is. Only requests that look like model requests are asked about;
+everything else passes unseen. Modules are patched when they are imported, and put back as they were
+when the last guard leaves.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Generator, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import ModuleType
@@ -23,27 +21,8 @@ from weakref import WeakSet
 
 import wrapt
 
+from otel_loopguard.abort.model_clients import CLIENTS, Place
 from otel_loopguard.forks import renew_in_children
-
-MODEL_PATH = re.compile(
-    r"/completions$"
-    r"|/(v\d+\w*|openai)/(responses|messages)$"
-    r"|:(stream)?generateContent$"
-    r"|/api/(chat|generate)$"
-    r"|/model/[^/]+/(converse|invoke)(-stream|-with-response-stream)?$",
-    re.IGNORECASE,
-)
-"""Paths of model requests: OpenAI and its many likes, Anthropic, Gemini, Ollama, Bedrock.
-
-Tools post to paths that look alike, such as the messages of a chat's channel: those of Anthropic
-are told by their header, those of Ollama by its port.
-"""
-
-_OLLAMA_PATH = re.compile(r"/api/(chat|generate)$", re.IGNORECASE)
-_OLLAMA_PORT = 11434
-
-_SDK_PATH = re.compile(r"^/?(responses|v1/messages)$")
-"""What the clients of `openai` and `anthropic` call them besides, below their base address."""
 
 
 class Pass(Protocol):
@@ -63,19 +42,21 @@ class Gatekeeper(Protocol):
 
 
 Wrapped = Callable[..., Any]
-RequestTest = Callable[[tuple[Any, ...], dict[str, Any]], bool]
 
 
 class _Patch(NamedTuple):
-    owner: type
-    name: str
+    place: Place
     original: object
     wrapper: object
 
     @property
     def is_outermost(self) -> bool:
         """Whether nobody has patched over it since."""
-        return vars(self.owner).get(self.name) is self.wrapper
+        return vars(self.place.owner).get(self.place.name) is self.wrapper
+
+    def undo(self) -> None:
+        """Put the original back."""
+        setattr(self.place.owner, self.place.name, self.original)
 
 
 _FAILED = 400
@@ -97,7 +78,7 @@ def guard_requests(keeper: Gatekeeper) -> None:
     """Ask this keeper about every model request from now on."""
     with _lock:
         _keepers.add(keeper)
-        for name in _MODULES:
+        for name in CLIENTS:
             if name in sys.modules:
                 _imported(sys.modules[name])
             elif name not in _hooked:
@@ -114,7 +95,7 @@ def leave_requests(keeper: Gatekeeper) -> None:
         _keepers.discard(keeper)
         if not _keepers:
             for patch in [patch for patch in reversed(_patches) if patch.is_outermost]:
-                setattr(patch.owner, patch.name, patch.original)
+                patch.undo()
                 _patches.remove(patch)
 
 
@@ -123,74 +104,32 @@ def _imported(module: ModuleType) -> None:
         if not _keepers:
             return
         try:
-            _MODULES[module.__name__](module)
+            for place in CLIENTS[module.__name__](module):
+                _patch(place)
         except Exception:
             # A version that is built otherwise must still be importable.
             _logger.exception("model requests of %s cannot be refused", module.__name__)
 
 
-def _patch_sdk(module: ModuleType) -> None:
-    for base, gate in ((module.SyncAPIClient, _gate), (module.AsyncAPIClient, _async_gate)):
-        for client in _family(base):
-            if "request" in vars(client):
-                _wrap(client, "request", gate(_is_sdk_model_request))
-
-
-def _patch_http(module: ModuleType) -> None:
-    _wrap(module.Client, "send", _gate(_is_http_model_request))
-    _wrap(module.AsyncClient, "send", _async_gate(_is_http_model_request))
-
-
-_MODULES: dict[str, Callable[[ModuleType], None]] = {
-    "openai._base_client": _patch_sdk,
-    "anthropic._base_client": _patch_sdk,
-    "httpx": _patch_http,
-    "httpx2": _patch_http,
-}
-
-
-def _wrap(owner: type, name: str, wrapper: Wrapped) -> None:
-    if any(patch.owner is owner and patch.name == name for patch in _patches):
+def _patch(place: Place) -> None:
+    owner, name = place.owner, place.name
+    if any(patch.place.owner is owner and patch.place.name == name for patch in _patches):
         return
     original = vars(owner)[name]
-    patched = wrapt.FunctionWrapper(original, wrapper)
-    _patches.append(_Patch(owner, name, original, patched))
-    setattr(owner, name, patched)
+    gate = _async_gate if place.is_async else _gate
+    wrapper = wrapt.FunctionWrapper(original, gate(place))
+    _patches.append(_Patch(place, original, wrapper))
+    setattr(owner, name, wrapper)
 
 
-def _family(base: type) -> Iterator[type]:
-    """Yield a client class and its subclasses: an instrumentation may have patched those."""
-    yield base
-    derived: type
-    for derived in base.__subclasses__():
-        yield from _family(derived)
-
-
-def _is_sdk_model_request(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    options = kwargs.get("options", args[1] if len(args) > 1 else None)
-    method, path = str(getattr(options, "method", "")), str(getattr(options, "url", ""))
-    if method.upper() != "POST":
-        return False
-    return _is_model_path(path) or _SDK_PATH.search(path.partition("?")[0]) is not None
-
-
-def _is_http_model_request(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    request = kwargs.get("request", args[0] if args else None)
-    url = getattr(request, "url", None)
-    path = str(getattr(url, "path", ""))
-    if getattr(request, "method", "") != "POST" or not _is_model_path(path):
-        return False
-    if path.endswith("/messages"):
-        return "anthropic-version" in getattr(request, "headers", ())
-    return _OLLAMA_PATH.search(path) is None or getattr(url, "port", None) == _OLLAMA_PORT
-
-
-def _is_model_path(path: str) -> bool:
-    return MODEL_PATH.search(path.partition("?")[0]) is not None
+def _is_to_be_asked(
+    place: Place, client: object, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> bool:
+    return _asked.get() != _caller() and place.is_model_request(client, args, kwargs)
 
 
 @contextmanager
-def _admitted() -> Generator[Callable[[object], None]]:
+def _admitted(place: Place) -> Generator[Callable[[object], None]]:
     """Ask every keeper, let the request be made, and tell what became of it.
 
     Yields what is to be called with the answer.
@@ -200,7 +139,7 @@ def _admitted() -> Generator[Callable[[object], None]]:
 
     def answered(answer: object) -> None:
         nonlocal failed
-        status = getattr(answer, "status_code", None)
+        status = getattr(answer, place.status, None)
         failed = isinstance(status, int) and status >= _FAILED
 
     try:
@@ -226,13 +165,13 @@ def _caller() -> object:
         return threading.get_ident()
 
 
-def _gate(is_model_request: RequestTest) -> Wrapped:
+def _gate(place: Place) -> Wrapped:
     def gated(
-        wrapped: Wrapped, _instance: object, args: tuple[Any, ...], kwargs: dict[str, Any]
+        wrapped: Wrapped, client: object, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> object:
-        if _asked.get() == _caller() or not is_model_request(args, kwargs):
+        if not _is_to_be_asked(place, client, args, kwargs):
             return wrapped(*args, **kwargs)
-        with _admitted() as answered:
+        with _admitted(place) as answered:
             answer = wrapped(*args, **kwargs)
             answered(answer)
             return answer
@@ -240,17 +179,17 @@ def _gate(is_model_request: RequestTest) -> Wrapped:
     return gated
 
 
-def _async_gate(is_model_request: RequestTest) -> Wrapped:
+def _async_gate(place: Place) -> Wrapped:
     async def ask_first(wrapped: Wrapped, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
-        with _admitted() as answered:
+        with _admitted(place) as answered:
             answer = await cast("Awaitable[object]", wrapped(*args, **kwargs))
             answered(answer)
             return answer
 
     def gated(
-        wrapped: Wrapped, _instance: object, args: tuple[Any, ...], kwargs: dict[str, Any]
+        wrapped: Wrapped, client: object, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> object:
-        if _asked.get() == _caller() or not is_model_request(args, kwargs):
+        if not _is_to_be_asked(place, client, args, kwargs):
             return wrapped(*args, **kwargs)
         return ask_first(wrapped, args, kwargs)
 

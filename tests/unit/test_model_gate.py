@@ -25,7 +25,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from otel_loopguard import Policy, RunAborted, guarded_run
-from otel_loopguard.abort.model_gate import MODEL_PATH
+from otel_loopguard.abort.model_paths import MODEL_PATH
 from otel_loopguard.runs import CURRENT, Run
 from otel_loopguard.testing import model_server
 from otel_loopguard.testing._loopback import serving

@@ -1,0 +1,53 @@
+"""What a model request looks like: by its path, and by more where paths look alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from urllib.parse import unquote, urlsplit
+
+MODEL_PATH = re.compile(
+    r"/completions$"
+    r"|/(v\d+\w*|openai)/(responses|messages)$"
+    r"|:(stream)?generateContent$"
+    r"|/api/(chat|generate)$"
+    r"|/model/[^/]+/(converse|invoke)(-stream|-with-response-stream)?$",
+    re.IGNORECASE,
+)
+"""Paths of model requests: OpenAI and its many likes, Anthropic, Gemini, Ollama, Bedrock.
+
+Tools post to paths that look alike, such as the messages of a chat's channel: those of Anthropic
+are told by their header, those of Ollama by its port.
+"""
+
+_OLLAMA_PATH = re.compile(r"/api/(chat|generate)$", re.IGNORECASE)
+_OLLAMA_PORT = 11434
+
+_SDK_PATH = re.compile(r"^/?(responses|v1/messages)$")
+"""What the clients of `openai` and `anthropic` call them besides, below their base address."""
+
+
+def is_model_request(
+    method: str, address: str, headers: Iterable[str], port: int | None = None
+) -> bool:
+    """Tell a model request by method, address and names of headers.
+
+    `port` is that of the connection, for an address that is only a path.
+    """
+    if method.upper() != "POST":
+        return False
+    parts = urlsplit(address)
+    path = unquote(parts.path)
+    if MODEL_PATH.search(path) is None:
+        return False
+    if path.endswith("/messages"):
+        return any(name.lower() == "anthropic-version" for name in headers)
+    return _OLLAMA_PATH.search(path) is None or (parts.port or port) == _OLLAMA_PORT
+
+
+def is_sdk_model_request(method: str, path: str) -> bool:
+    """Tell a model request of the `openai` or `anthropic` client, by its path below their base."""
+    if method.upper() != "POST":
+        return False
+    bare = path.partition("?")[0]
+    return MODEL_PATH.search(bare) is not None or _SDK_PATH.search(bare) is not None
