@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, TypeAlias
+from typing import Any
 
 import anthropic
 import httpx
 import httpx2
 import openai
 import pytest
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from otel_loopguard import Policy, RunAborted, guarded_run
 from otel_loopguard.abort.model_paths import MODEL_PATH
-from otel_loopguard.runs import CURRENT, Run
+from otel_loopguard.runs import CURRENT
 from otel_loopguard.testing import model_server
-from otel_loopguard.testing._loopback import serving
+from tests._gated import CHAT, Ask, World, ask_with, current_run, limit, serving_world
 from tests._tracing import Traced, traced
 
 SDK_CLIENTS = (openai.OpenAI, openai.AsyncOpenAI, anthropic.Anthropic, anthropic.AsyncAnthropic)
@@ -44,30 +39,6 @@ PLACES: tuple[tuple[type, str], ...] = (
 HTTPX2: Any = httpx2
 """Its types are not known to every checker."""
 
-CHAT = "/v1/chat/completions"
-CLAUDE_TURN = {
-    "id": "msg_1",
-    "type": "message",
-    "role": "assistant",
-    "model": "claude",
-    "content": [{"type": "text", "text": "hello"}],
-    "stop_reason": "end_turn",
-    "stop_sequence": None,
-    "usage": {"input_tokens": 3, "output_tokens": 1},
-}
-
-
-class World:
-    """What two servers saw: one plays models to OpenAI clients, one answers every other path."""
-
-    def __init__(self, openai_url: str, plain_url: str, seen: Counter[str]) -> None:
-        self.openai_url = openai_url
-        self.plain_url = plain_url
-        self.seen = seen
-        """Requests at the plain server, by path."""
-        self.failures: list[int] = []
-        """Statuses that the plain server answers with before it answers as it should."""
-
 
 def arrivals() -> int:
     """Count the requests that have arrived anywhere."""
@@ -78,30 +49,11 @@ SERVED: list[Any] = []
 WORLD: list[World] = []
 
 
-async def answer(request: Request) -> Response:
-    world = WORLD[0]
-    world.seen[request.url.path] += 1
-    if world.failures:
-        return Response("{}", world.failures.pop(0), media_type="application/json")
-    body = json.loads(await request.body() or b"{}")
-    if request.url.path != "/v1/messages":
-        return JSONResponse({"object": "list", "data": [], "input_tokens": 1})
-    if not body.get("stream"):
-        return JSONResponse(CLAUDE_TURN)
-    events = [
-        {"type": "message_start", "message": {**CLAUDE_TURN, "content": []}},
-        {"type": "message_stop"},
-    ]
-    lines = (f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
-    return Response("".join(lines), media_type="text/event-stream")
-
-
 @pytest.fixture(scope="module", autouse=True)
 def servers() -> Generator[None]:
-    app = Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST"])])
-    with model_server("endless") as server, serving(app, name="plain") as root:
+    with model_server("endless") as server, serving_world() as made:
         SERVED.append(server)
-        WORLD.append(World(server.url, root, Counter()))
+        WORLD.append(made)
         yield
         SERVED.clear()
         WORLD.clear()
@@ -118,17 +70,6 @@ def process() -> Generator[Traced]:
         yield made
 
 
-def limit(calls: int) -> Policy:
-    return Policy.none().with_limits(max_llm_calls=calls)
-
-
-def current_run() -> Run:
-    slot = CURRENT.get()
-    assert slot is not None
-    (run,) = slot.runs.values()
-    return run
-
-
 # ------------------------------------------------------------------ every client, in every manner
 
 USER: Any = [{"role": "user", "content": "go"}]
@@ -137,20 +78,20 @@ CLAUDE: Any = {"model": "claude", "max_tokens": 9, "messages": USER}
 
 @contextmanager
 def gpt() -> Generator[openai.OpenAI]:
-    with openai.OpenAI(base_url=WORLD[0].openai_url, api_key="none", max_retries=5) as client:
+    with openai.OpenAI(base_url=SERVED[0].url, api_key="none", max_retries=5) as client:
         yield client
 
 
 def async_gpt() -> openai.AsyncOpenAI:
-    return openai.AsyncOpenAI(base_url=WORLD[0].openai_url, api_key="none", max_retries=5)
+    return openai.AsyncOpenAI(base_url=SERVED[0].url, api_key="none", max_retries=5)
 
 
 def claude() -> anthropic.Anthropic:
-    return anthropic.Anthropic(base_url=WORLD[0].plain_url, api_key="none", max_retries=5)
+    return anthropic.Anthropic(base_url=WORLD[0].url, api_key="none", max_retries=5)
 
 
 def async_claude() -> anthropic.AsyncAnthropic:
-    return anthropic.AsyncAnthropic(base_url=WORLD[0].plain_url, api_key="none", max_retries=5)
+    return anthropic.AsyncAnthropic(base_url=WORLD[0].url, api_key="none", max_retries=5)
 
 
 def gpt_chat() -> None:
@@ -206,29 +147,28 @@ async def claude_async_stream() -> None:
 
 
 def plain_httpx() -> None:
-    with httpx.Client(base_url=WORLD[0].plain_url) as client:
+    with httpx.Client(base_url=WORLD[0].url) as client:
         client.post(CHAT, json={})
 
 
 async def plain_httpx_async_stream() -> None:
     async with (
-        httpx.AsyncClient(base_url=WORLD[0].plain_url) as client,
+        httpx.AsyncClient(base_url=WORLD[0].url) as client,
         client.stream("POST", "/v1beta/models/gemini:streamGenerateContent?alt=sse") as response,
     ):
         await response.aread()
 
 
 def plain_httpx2() -> None:
-    with HTTPX2.Client(base_url=WORLD[0].plain_url) as client:
+    with HTTPX2.Client(base_url=WORLD[0].url) as client:
         client.post("/openai/deployments/d/chat/completions", json={})
 
 
 async def plain_httpx2_async() -> None:
-    async with HTTPX2.AsyncClient(base_url=WORLD[0].plain_url) as client:
+    async with HTTPX2.AsyncClient(base_url=WORLD[0].url) as client:
         await client.post("/openai/deployments/d/chat/completions?api-version=1", json={})
 
 
-Ask: TypeAlias = "Callable[[], None] | Callable[[], Awaitable[None]]"
 CLIENTS: tuple[Ask, ...] = (
     gpt_chat,
     gpt_responses,
@@ -245,16 +185,6 @@ CLIENTS: tuple[Ask, ...] = (
     plain_httpx2,
     plain_httpx2_async,
 )
-
-
-def ask_with(client: Ask) -> None:
-    made = client()
-    if made is not None:
-        asyncio.run(_awaited(made))
-
-
-async def _awaited(made: Awaitable[None]) -> None:
-    await made
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -324,7 +254,7 @@ def test_what_is_no_model_request_passes(tripped: Traced, world: World, path: st
 
     client: Any
     for package in (httpx, httpx2):
-        with package.Client(base_url=world.plain_url) as client:
+        with package.Client(base_url=world.url) as client:
             client.post(path, json={})
 
     assert world.seen[path] == before + 2
@@ -332,11 +262,11 @@ def test_what_is_no_model_request_passes(tripped: Traced, world: World, path: st
 
 
 def test_reading_passes(tripped: Traced, world: World) -> None:
-    with httpx.Client(base_url=world.plain_url) as client:
+    with httpx.Client(base_url=world.url) as client:
         assert client.get(CHAT).status_code == 200
     with claude() as anthropic_client:
         anthropic_client.messages.count_tokens(model="claude", messages=USER)
-    with openai.OpenAI(base_url=f"{world.plain_url}/v1", api_key="none") as openai_client:
+    with openai.OpenAI(base_url=f"{world.url}/v1", api_key="none") as openai_client:
         openai_client.models.list()
     assert tripped.total("loopguard.aborts", abort__result="ok") == 0
 
@@ -400,7 +330,7 @@ def test_the_retries_of_a_request_are_one_request(process: Traced, world: World)
 
     with guarded_run():
         with (
-            anthropic.Anthropic(base_url=world.plain_url, api_key="none", max_retries=3) as client,
+            anthropic.Anthropic(base_url=world.url, api_key="none", max_retries=3) as client,
             pytest.MonkeyPatch.context() as quick,
         ):
             quick.setattr(client, "_calculate_retry_timeout", at_once)
@@ -438,7 +368,7 @@ def test_a_request_that_finds_nobody_gives_its_place_back(process: Traced) -> No
             with pytest.raises(httpx.ConnectError):
                 httpx.post(f"http://127.0.0.1:9{CHAT}", json={})
             assert current_run().ahead == 0
-        with httpx.Client(base_url=WORLD[0].plain_url) as client:
+        with httpx.Client(base_url=WORLD[0].url) as client:
             assert client.post(CHAT, json={}).status_code == 200
 
 
@@ -605,7 +535,7 @@ print(*(type(place).__name__ for place in places))
 def test_clients_that_are_imported_later_are_guarded_too(world: World) -> None:
     before = world.seen.total()
     ran = subprocess.run(
-        [sys.executable, "-c", LATE, world.plain_url],
+        [sys.executable, "-c", LATE, world.url],
         capture_output=True,
         text=True,
         check=False,

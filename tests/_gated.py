@@ -1,0 +1,100 @@
+"""What the tests of the model gate share: a server that answers every path, and ways to ask."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from otel_loopguard import Policy
+from otel_loopguard.runs import CURRENT, Run
+from otel_loopguard.testing._loopback import serving
+
+CHAT = "/v1/chat/completions"
+CLAUDE_TURN = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude",
+    "content": [{"type": "text", "text": "hello"}],
+    "stop_reason": "end_turn",
+    "stop_sequence": None,
+    "usage": {"input_tokens": 3, "output_tokens": 1},
+}
+
+Ask: TypeAlias = "Callable[[], None] | Callable[[], Awaitable[None]]"
+
+
+class World:
+    """A server that plays Anthropic, answers every other path, and remembers what came."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.seen: Counter[str] = Counter()
+        """Requests by path."""
+        self.failures: list[int] = []
+        """Statuses that it answers with before it answers as it should."""
+        self.answers: dict[str, Response] = {}
+        """What it answers to some paths."""
+
+    async def answer(self, request: Request) -> Response:
+        path = request.url.path
+        self.seen[path] += 1
+        body = await request.body()
+        if self.failures:
+            status = self.failures.pop(0)
+            # AWS's clients go by this header.
+            headers = {"x-amzn-errortype": "ThrottlingException"} if status == 429 else {}
+            return Response("{}", status, headers, media_type="application/json")
+        if path.startswith("/moved/"):
+            return RedirectResponse(path.removeprefix("/moved"), 307)
+        if path in self.answers:
+            return self.answers[path]
+        if path != "/v1/messages":
+            return JSONResponse({"object": "list", "data": [], "input_tokens": 1})
+        if not json.loads(body or b"{}").get("stream"):
+            return JSONResponse(CLAUDE_TURN)
+        events = [
+            {"type": "message_start", "message": {**CLAUDE_TURN, "content": []}},
+            {"type": "message_stop"},
+        ]
+        lines = (f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
+        return Response("".join(lines), media_type="text/event-stream")
+
+
+@contextmanager
+def serving_world() -> Generator[World]:
+    """Serve one on loopback."""
+    world = World()
+    app = Starlette(routes=[Route("/{path:path}", world.answer, methods=["GET", "POST"])])
+    with serving(app, name="plain") as world.url:
+        yield world
+
+
+def limit(calls: int) -> Policy:
+    return Policy.none().with_limits(max_llm_calls=calls)
+
+
+def current_run() -> Run:
+    slot = CURRENT.get()
+    assert slot is not None
+    (run,) = slot.runs.values()
+    return run
+
+
+def ask_with(client: Ask) -> None:
+    made = client()
+    if made is not None:
+        asyncio.run(_awaited(made))
+
+
+async def _awaited(made: Awaitable[Any]) -> None:
+    await made
