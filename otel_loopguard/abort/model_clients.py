@@ -11,8 +11,17 @@ from typing import Any, NamedTuple
 
 from otel_loopguard.abort.model_paths import is_model_request, is_sdk_model_request
 
-RequestTest = Callable[[Any, tuple[Any, ...], dict[str, Any]], bool]
-"""Whether a call of a function is a model request: by its client, arguments and keywords."""
+
+class Call(NamedTuple):
+    """A call of a client's method."""
+
+    client: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def argument(self, index: int, name: str) -> Any:
+        """Return an argument by its place or its name; `None` if it was not given."""
+        return self.args[index] if index < len(self.args) else self.kwargs.get(name)
 
 
 class Place(NamedTuple):
@@ -20,7 +29,7 @@ class Place(NamedTuple):
 
     owner: type
     name: str
-    is_model_request: RequestTest
+    is_model_request: Callable[[Call], bool]
     is_async: bool = False
     status: str = "status_code"
     """The attribute of an answer that holds its HTTP status, if the method answers failures."""
@@ -38,11 +47,40 @@ def _httpx(module: ModuleType) -> Iterator[Place]:
     yield Place(module.AsyncClient, "send", _is_prepared_request, is_async=True)
 
 
+def _aiohttp(module: ModuleType) -> Iterator[Place]:
+    # `post`, `request` and `aiohttp.request` all call this one, and none of the public ones.
+    session = module.ClientSession
+    yield Place(session, "_request", _is_aiohttp_request, is_async=True, status="status")
+
+
+def _requests(module: ModuleType) -> Iterator[Place]:
+    yield Place(module.Session, "send", _is_prepared_request)
+
+
+def _urllib3(module: ModuleType) -> Iterator[Place]:
+    # A pool retries, the manager above it follows redirects: a request of either is one request.
+    for owner in (module.PoolManager, module.HTTPConnectionPool):
+        yield Place(owner, "urlopen", _is_urllib3_request, status="status")
+
+
+def _botocore(module: ModuleType) -> Iterator[Place]:
+    yield Place(module.BaseClient, "_make_api_call", _is_aws_request)
+
+
+def _aiobotocore(module: ModuleType) -> Iterator[Place]:
+    yield Place(module.AioBaseClient, "_make_api_call", _is_aws_request, is_async=True)
+
+
 CLIENTS: Mapping[str, Callable[[ModuleType], Iterator[Place]]] = {
+    "aiobotocore.client": _aiobotocore,
+    "aiohttp": _aiohttp,
     "anthropic._base_client": _sdk,
+    "botocore.client": _botocore,
     "httpx": _httpx,
     "httpx2": _httpx,
     "openai._base_client": _sdk,
+    "requests": _requests,
+    "urllib3": _urllib3,
 }
 """The places of each client, by the module that has them all once it is imported."""
 
@@ -55,13 +93,39 @@ def _family(base: type) -> Iterator[type]:
         yield from _family(derived)
 
 
-def _is_sdk_request(_client: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    options = kwargs.get("options", args[1] if len(args) > 1 else None)
+def _is_sdk_request(call: Call) -> bool:
+    options = call.argument(1, "options")
     return is_sdk_model_request(
         str(getattr(options, "method", "")), str(getattr(options, "url", ""))
     )
 
 
-def _is_prepared_request(_client: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    request = args[0] if args else kwargs["request"]
+def _is_prepared_request(call: Call) -> bool:
+    request = call.argument(0, "request")
     return is_model_request(str(request.method), str(request.url), request.headers or ())
+
+
+def _is_aiohttp_request(call: Call) -> bool:
+    session = call.client
+    address = session._build_url(call.argument(1, "str_or_url"))  # noqa: SLF001 -- with its base
+    given: dict[str, str] = dict(call.kwargs.get("headers") or ())
+    return is_model_request(
+        str(call.argument(0, "method")), str(address), (*session.headers, *given)
+    )
+
+
+def _is_urllib3_request(call: Call) -> bool:
+    headers = call.argument(3, "headers")
+    return is_model_request(
+        str(call.argument(0, "method")),
+        str(call.argument(1, "url")),
+        call.client.headers if headers is None else headers,
+        getattr(call.client, "port", None),
+    )
+
+
+def _is_aws_request(call: Call) -> bool:
+    operation = call.client.meta.service_model.operation_model(call.argument(0, "operation_name"))
+    model = str(call.argument(1, "api_params").get("modelId", ""))
+    path = operation.http["requestUri"].replace("{modelId}", model)
+    return is_model_request(operation.http["method"], path, ())

@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 import wrapt
 
-from otel_loopguard.abort.model_clients import CLIENTS, Place
+from otel_loopguard.abort.model_clients import CLIENTS, Call, Place
 from otel_loopguard.forks import renew_in_children
 
 
@@ -66,6 +66,7 @@ _logger = logging.getLogger(__name__)
 _keepers: WeakSet[Gatekeeper] = WeakSet()
 _patches: list[_Patch] = []
 _hooked: set[str] = set()
+_unreadable: set[str] = set()
 _lock = threading.RLock()
 _asked: ContextVar[object] = ContextVar("loopguard_asked", default=None)
 """Who has asked already, in a layer above: an SDK above its HTTP client, a subclass above its base.
@@ -122,10 +123,19 @@ def _patch(place: Place) -> None:
     setattr(owner, name, wrapper)
 
 
-def _is_to_be_asked(
-    place: Place, client: object, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> bool:
-    return _asked.get() != _caller() and place.is_model_request(client, args, kwargs)
+def _is_to_be_asked(place: Place, call: Call) -> bool:
+    if _asked.get() == _caller():
+        return False
+    try:
+        return place.is_model_request(call)
+    except ValueError:  # no address: its client says so
+        return False
+    except Exception:
+        where = f"{place.owner.__module__}.{place.owner.__qualname__}.{place.name}"
+        if where not in _unreadable:
+            _unreadable.add(where)
+            _logger.exception("model requests cannot be told from others at %s", where)
+        return False
 
 
 @contextmanager
@@ -169,7 +179,7 @@ def _gate(place: Place) -> Wrapped:
     def gated(
         wrapped: Wrapped, client: object, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> object:
-        if not _is_to_be_asked(place, client, args, kwargs):
+        if not _is_to_be_asked(place, Call(client, args, kwargs)):
             return wrapped(*args, **kwargs)
         with _admitted(place) as answered:
             answer = wrapped(*args, **kwargs)
@@ -189,7 +199,7 @@ def _async_gate(place: Place) -> Wrapped:
     def gated(
         wrapped: Wrapped, client: object, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> object:
-        if not _is_to_be_asked(place, client, args, kwargs):
+        if not _is_to_be_asked(place, Call(client, args, kwargs)):
             return wrapped(*args, **kwargs)
         return ask_first(wrapped, args, kwargs)
 

@@ -11,13 +11,14 @@ MODEL_PATH = re.compile(
     r"|/(v\d+\w*|openai)/(responses|messages)$"
     r"|:(stream)?generateContent$"
     r"|/api/(chat|generate)$"
-    r"|/model/[^/]+/(converse|invoke)(-stream|-with-response-stream)?$",
+    r"|/model/(?!.*(embed|rerank)).+/(converse|invoke)(-stream|-with-response-stream)?$",
     re.IGNORECASE,
 )
 """Paths of model requests: OpenAI and its many likes, Anthropic, Gemini, Ollama, Bedrock.
 
 Tools post to paths that look alike, such as the messages of a chat's channel: those of Anthropic
-are told by their header, those of Ollama by its port.
+are told by their header, those of Ollama by its port. Models of Bedrock that embed are asked at the
+path of all others; and a model's name may be an ARN, which has slashes.
 """
 
 _OLLAMA_PATH = re.compile(r"/api/(chat|generate)$", re.IGNORECASE)
