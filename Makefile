@@ -10,8 +10,8 @@ core := $(wildcard tests/unit tests/properties tests/cases tests/telemetry tests
 
 benchmarks := $(sort $(wildcard benchmarks/bench_*.py))
 
-.PHONY: demo test test-core test-frameworks $(frameworks:%=test-framework-%) test-system \
-	test-oldest test-all-pythons test-core-install pythons coverage lint types docs bench \
+.PHONY: demo test test-core test-frameworks $(frameworks:%=test-framework-%) test-providers \
+	test-system test-oldest test-all-pythons test-core-install pythons coverage lint types docs bench \
 	mutants recordings-page rule-pages bench-peers $(benchmarks) build requirements clean
 
 test: test-core test-frameworks
@@ -27,6 +27,9 @@ test-frameworks:
 
 $(frameworks:%=test-framework-%): test-framework-%:
 	$(in) $* pytest tests/frameworks/test_$(firstword $(subst -, ,$*))*.py
+
+test-providers:
+	$(in) providers pytest -n auto tests/providers
 
 test-system:
 	$(in) test pytest tests/system

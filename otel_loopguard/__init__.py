@@ -6,6 +6,7 @@ from otel_loopguard.abort import AbortHook, AbortRequest, RunAborted, abort_of, 
 from otel_loopguard.decisions import Decision, LoopGuardError, RunReport, Stats, Violation
 from otel_loopguard.environment import read_policy
 from otel_loopguard.guard import LoopGuard
+from otel_loopguard.installation import install, uninstall
 from otel_loopguard.policy import Policy, PolicyError
 from otel_loopguard.processor import LoopGuardSpanProcessor
 from otel_loopguard.sampling import RecordDropped, can_drop, record_dropped
@@ -35,6 +36,8 @@ __all__ = [
     "abort_of",
     "can_drop",
     "guarded_run",
+    "install",
     "read_policy",
     "record_dropped",
+    "uninstall",
 ]

@@ -53,6 +53,7 @@ ENVIRONMENTS = {
     "test": Environment(TESTED_EXTRAS, ("test",)),
     "oldest": Environment(TESTED_EXTRAS, ("test",), "lowest-direct"),
     **{name: Environment((name, "testing"), (name,)) for name in FRAMEWORKS},
+    "providers": Environment(("otlp", "testing"), ("providers",)),
     "demo": Environment(("cli", "openai-agents", "otlp", "pydantic-ai", "testing"), ("demo",)),
     "dev": Environment(("all",), ("dev",)),
     "peers": Environment(groups=("build", "peers"), may_lack=True),

@@ -98,6 +98,7 @@ class OtlpReceiver:
 def otlp_receiver() -> Generator[OtlpReceiver]:
     """Receive OTLP over HTTP on a free port of 127.0.0.1 until the block is left.
 
+    A path may begin with what vendors put before it, as in `/api/public/otel/v1/traces`.
     A body that is no protobuf message of its path is answered with HTTP 400, another content type
     or encoding with 415, as the protocol asks.
     """
@@ -140,7 +141,7 @@ def _route(path: str, kind: type[_Export], arrived: list[_Export]) -> Route:
         # All responses of the protocol are empty messages where everything was accepted.
         return Response(b"", media_type=_PROTOBUF)
 
-    return Route(path, take, methods=["POST"])
+    return Route(f"/{{above:path}}{path.removeprefix('/')}", take, methods=["POST"])
 
 
 def _refusal(status: int, message: str) -> Response:

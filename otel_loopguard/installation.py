@@ -1,0 +1,74 @@
+"""One guard for the whole process, with one line: `otel_loopguard.install()`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypedDict
+
+from otel_loopguard.attachment import Attachment
+from otel_loopguard.processor import LoopGuardSpanProcessor
+
+if TYPE_CHECKING:
+    from opentelemetry._logs import LoggerProvider
+    from opentelemetry.metrics import MeterProvider
+    from typing_extensions import Unpack
+
+    from otel_loopguard.abort.hooks import AbortHook
+    from otel_loopguard.abort.ladder import BuiltIn
+    from otel_loopguard.dialects import Dialect
+    from otel_loopguard.policy import Mode, Policy
+
+
+class GuardOptions(TypedDict, total=False):
+    """What `LoopGuardSpanProcessor` takes besides the policy; said there."""
+
+    mode: Mode | None
+    abort_hooks: Iterable[AbortHook]
+    abort: Iterable[BuiltIn] | None
+    meter_provider: MeterProvider | None
+    logger_provider: LoggerProvider | None
+    log_events: bool
+    hook_timeout_s: float
+    dialects: Iterable[Dialect] | None
+
+
+class _Installed:
+    """The attachment of the guard that was installed last."""
+
+    attachment: Attachment | None = None
+    lock = threading.RLock()
+
+
+def install(
+    policy: Policy | None = None, **options: Unpack[GuardOptions]
+) -> LoopGuardSpanProcessor:
+    """Watch every tracer provider of the process: those there are, and those set up later.
+
+        otel_loopguard.install(mode="enforce")
+
+    Takes what `LoopGuardSpanProcessor` takes, and returns the guard. The last word counts: what was
+    installed before, be it by `opentelemetry-instrument`, is taken off. Exporters stay as they are.
+    Of the providers there are, the global one is watched; for another one of them use
+    `provider.add_span_processor(guard)`.
+
+    Raises:
+        PolicyError: for an option that cannot be followed; what was installed before stays.
+
+    """
+    with _Installed.lock:
+        guard = LoopGuardSpanProcessor(policy, **options)
+        uninstall()
+        attachment = Attachment(guard)
+        attachment.attach()
+        attachment.watch_new_ones()
+        _Installed.attachment = attachment
+    return guard
+
+
+def uninstall() -> None:
+    """Take the installed guard off, if there is one: nothing is watched or refused any more."""
+    with _Installed.lock:
+        attachment, _Installed.attachment = _Installed.attachment, None
+        if attachment is not None:
+            attachment.take_off()

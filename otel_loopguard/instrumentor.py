@@ -1,0 +1,43 @@
+"""`opentelemetry-instrument` installs the guard with no line of code."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Collection
+from typing import Any
+
+# The file keeps its types from mypy.
+from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]
+
+from otel_loopguard.installation import install, uninstall
+from otel_loopguard.policy import Policy, PolicyError
+
+_NOT_ACTIVE = "the loop guard is not active: %s"
+
+_logger = logging.getLogger(__name__)
+
+
+class LoopGuardInstrumentor(BaseInstrumentor):  # type: ignore[misc]
+    """Installs the guard, by `opentelemetry-instrument` or by `instrument()` in code.
+
+    What it is to do comes from the environment and `loopguard.toml`, as for any guard. Under
+    OpenTelemetry's YAML configuration the tables of a policy stand below
+    `instrumentation/development`, `python`, `loopguard`. A mistake there is logged, and the guard
+    left out: the application starts all the same.
+    """
+
+    def instrumentation_dependencies(self) -> Collection[str]:
+        """Return nothing: the guard works with whatever is installed."""
+        return ()
+
+    def _instrument(self, **options: Any) -> None:
+        try:
+            install(Policy.from_mapping(options) if options else None)
+        except PolicyError as error:
+            _logger.error(_NOT_ACTIVE, error)  # noqa: TRY400 -- the mistake is the user's
+            if _logger.hasHandlers():  # OpenTelemetry's may be the only one: nobody reads it now
+                sys.stderr.write(f"{_NOT_ACTIVE % error}\n")
+
+    def _uninstrument(self, **_: Any) -> None:
+        uninstall()
