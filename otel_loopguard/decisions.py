@@ -129,6 +129,11 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of tool calls that started and never came back."""
     trace: tuple[str, ...]
     """The last steps as `kind:name`, without content."""
+    steps_after_trip: int = 0
+    """Steps that started after the trip and that nothing kept from happening. Of runs that a
+    processor watches; a `LoopGuard` by itself does not stop what it refuses."""
+    after_trip_s: float = 0.0
+    """How much of the duration came after the trip; counted as `steps_after_trip` is."""
 
     @property
     def trip(self) -> Violation | None:

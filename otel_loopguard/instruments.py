@@ -40,6 +40,12 @@ class Instruments:
         )
         self.runs = counter(semconv.METRIC_RUNS, "{run}", "Runs that ended")
         self.aborts = counter(semconv.METRIC_ABORTS, "{abort}", "What became of stopping runs")
+        self.abort_requests = counter(
+            semconv.METRIC_ABORT_REQUESTS, "{request}", "What was asked to stop runs"
+        )
+        self.steps_after_trip = counter(
+            semconv.STEPS_AFTER_TRIP, "{step}", "Steps that started after the trip and happened"
+        )
         self.errors = counter(semconv.METRIC_ERRORS, "{error}", "Faults inside the guard")
         self.gaps = counter(
             semconv.METRIC_GAPS, "{gap}", "What rules look at and steps did not show"
@@ -58,6 +64,12 @@ class Instruments:
             "s",
             "Duration of a run",
             explicit_bucket_boundaries_advisory=_SECONDS,
+        )
+        self.after_trip = histogram(
+            semconv.METRIC_AFTER_TRIP,
+            "s",
+            "Time from the trip of a run to its end",
+            explicit_bucket_boundaries_advisory=_SECONDS_TO_STOP,
         )
         self.tokens = histogram(
             semconv.METRIC_RUN_TOKEN_USAGE,

@@ -136,11 +136,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         for warning in self.policy.warnings:
             _logger.warning("policy: %s", warning)
 
-    def on_start(
-        self,
-        span: Span,
-        parent_context: Context | None = None,
-    ) -> None:
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Take in a span that starts."""
         if self._is_shut_down or self._aside.depth:
             return
@@ -226,6 +222,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
             self._telemetry.violation(
                 violation, run.id, run.agent, verdict.spans(), sampled=verdict.is_sampled
             )
+        if verdict.ran_on:
+            self._telemetry.step_after_trip(run.agent)
         goes_on = run.trip is not None and verdict.step is not None
         if verdict.tripped or verdict.is_last_turn or goes_on:
             self._describe(run)
@@ -277,10 +275,10 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._warn_if_unseen(run, report)
 
     def _came_out(self, run: Run, stop: str, result: str) -> None:
-        """Hear what became of a stop, on any thread."""
+        """Hear that a stop is asked for, or what became of it, on any thread."""
         try:
             with self._aside:
-                self._telemetry.abort(stop, result, time.monotonic() - run.tripped_s)
+                self._telemetry.abort(stop, result, time.monotonic() - run.tripped.monotonic_s)
                 if not run.ended:
                     self._describe(run)
         except Exception as error:  # noqa: BLE001 -- there is nobody on that thread to tell

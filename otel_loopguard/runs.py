@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -20,6 +19,7 @@ from otel_loopguard.policy import Policy
 from otel_loopguard.requested_calls import RequestedCalls
 from otel_loopguard.span_tree import Answer, Node
 from otel_loopguard.steps import Step
+from otel_loopguard.trips import NOT_TRIPPED, Tripped
 
 OPEN_CALLS = 128
 """Open spans of model calls, and of tool calls, that a run knows; past that the oldest is
@@ -109,7 +109,7 @@ class Run:
         "steps_after_trip",
         "top",
         "trip",
-        "tripped_s",
+        "tripped",
         "unheard",
         "unseen",
         "unseen_ns",
@@ -136,14 +136,14 @@ class Run:
         """The topmost span of the run: what is known about the run is written on it."""
         self.trip: Violation | None = None
         """The first violation whose action is abort."""
-        self.tripped_s = 0.0
-        """When it tripped, in seconds of the monotonic clock."""
+        self.tripped = NOT_TRIPPED
+        """When it tripped, and what stopping it is called."""
         self.heard = False
         """An abort hook was called, and came back."""
         self.attempts = 0
         """How often abort hooks have been asked."""
         self.outcomes: set[tuple[str, str]] = set()
-        """What has become of the built-in stops: which one, and how."""
+        """What has become of the built-in stops: which one, and `asked` or how."""
         self.unheard: tuple[object, ...] = ()
         """Abort hooks that failed, to be asked again while steps still start."""
         self.steps_after_trip = 0
@@ -244,7 +244,7 @@ class Run:
         if decision.refusal is None or self.trip is not None:
             return False
         self.trip = decision.refusal
-        self.tripped_s = time.monotonic()
+        self.tripped = Tripped.now(self.guard.stats().duration_s)
         return True
 
     def due_s(self) -> float | None:
@@ -287,13 +287,14 @@ class Run:
 
     def report(self) -> RunReport:
         """Return what has become of the run so far; `aborted` if a stop reached it unfinished."""
-        report, unseen = (
-            (self.guard.report(), self.unseen) if self.final is None else (self.final, 0)
-        )
+        report = self.guard.report() if self.final is None else self.final
+        unseen = self.unseen if self.final is None else 0
         stopped = self.stopped and report.status != "complete"
         return msgspec.structs.replace(
             report,
             status="aborted" if stopped else report.status,
             steps=report.steps + unseen,
             model_calls=report.model_calls + unseen,
+            steps_after_trip=self.steps_after_trip,
+            after_trip_s=max(0.0, report.duration_s - self.tripped.run_s),
         )

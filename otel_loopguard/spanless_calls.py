@@ -9,7 +9,9 @@ import msgspec
 from otel_loopguard.canonical import UNKNOWN
 from otel_loopguard.decisions import Decision, Violation
 from otel_loopguard.runs import Run
+from otel_loopguard.span_tree import Node
 from otel_loopguard.steps import Step
+from otel_loopguard.verdicts import Verdict
 
 
 class SpanlessCalls:
@@ -53,6 +55,32 @@ class SpanlessCalls:
             allowed=decision.allowed and self._refusal is None,
             refusal=decision.refusal or self._refusal,
             violations=self._violations + decision.violations,
+        )
+
+    def verdict(
+        self,
+        node: Node,
+        step: Step,
+        decision: Decision,
+        *,
+        opened: bool,
+        went_on: bool = False,
+        ran_on: bool = False,
+    ) -> Verdict:
+        """Return what the span and these calls meant for their run, and count what ran on."""
+        trips = self._run.trips_by(decision)
+        self._run.steps_after_trip += ran_on
+        return Verdict(
+            self._run,
+            node,
+            step,
+            self.with_them(decision),
+            opened,
+            self.tripped or trips,
+            went_on,
+            ran_on,
+            called=self.called,
+            answered=self.answered,
         )
 
     def _ask(self, called: Step) -> None:

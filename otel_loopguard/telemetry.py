@@ -57,12 +57,14 @@ class Telemetry:
 
     def announce(self, agent: str | None = None, hooks: Iterable[str] = ()) -> None:
         """Make the series exist at zero, so that the first violation is seen as an increase."""
+        self._instruments.steps_after_trip.add(0, _agent_labels(agent))
         for rule in self._rules:
             for action in get_args(Action):
                 self._instruments.violations.add(0, _labels(rule, action, agent))
         for gap in KINDS:
             self._instruments.gaps.add(0, _gap_labels(gap, agent))
         for hook in hooks:
+            self._instruments.abort_requests.add(0, {semconv.HOOK: hook})
             for result in ("ok", "failed", "timeout"):
                 labels: dict[str, AttributeValue] = {
                     semconv.HOOK: hook,
@@ -92,6 +94,8 @@ class Telemetry:
         )
         self._instruments.steps.record(report.steps, labels)
         self._instruments.duration.record(report.duration_s, labels)
+        if report.trip is not None:
+            self._instruments.after_trip.record(report.after_trip_s, labels)
         for gap, count in gaps.counts():
             self._instruments.gaps.add(count, _gap_labels(gap, self._agent(agent)))
         for token_type, tokens in (
@@ -101,6 +105,10 @@ class Telemetry:
             self._instruments.tokens.record(
                 tokens, {**labels, semconv.GEN_AI_TOKEN_TYPE: token_type}
             )
+
+    def step_after_trip(self, agent: str) -> None:
+        """Count a step that started after its run had tripped, and happened."""
+        self._instruments.steps_after_trip.add(1, _agent_labels(self._agent(agent)))
 
     def violation(
         self,
@@ -156,10 +164,14 @@ class Telemetry:
         }
         if report.trip is not None:
             attributes[semconv.RULE] = report.trip.rule
+            attributes[semconv.STEPS_AFTER_TRIP] = report.steps_after_trip
         span.set_attributes(attributes)
 
     def abort(self, hook: str, result: str, seconds: float) -> None:
-        """Count what became of stopping a run, and how long after the trip."""
+        """Count that a stop is `asked` for, or what became of it, so long after the trip."""
+        if result == "asked":
+            self._instruments.abort_requests.add(1, {semconv.HOOK: hook})
+            return
         self._instruments.aborts.add(1, {semconv.HOOK: hook, semconv.ABORT_RESULT: result})
         if result == "ok":
             self._instruments.time_to_stop.record(seconds, {semconv.HOOK: hook})
@@ -221,14 +233,12 @@ def _described(violation: Violation, run_id: str) -> dict[str, AttributeValue]:
 
 
 def _gap_labels(gap: Gap, agent: str | None) -> dict[str, AttributeValue]:
-    labels: dict[str, AttributeValue] = {semconv.GAP: gap, semconv.STEP_KIND: KINDS[gap]}
-    if agent is not None:
-        labels[semconv.GEN_AI_AGENT_NAME] = agent
-    return labels
+    return {semconv.GAP: gap, semconv.STEP_KIND: KINDS[gap], **_agent_labels(agent)}
 
 
 def _labels(rule: str, action: str, agent: str | None) -> dict[str, AttributeValue]:
-    labels: dict[str, AttributeValue] = {semconv.RULE: rule, semconv.ACTION: action}
-    if agent is not None:
-        labels[semconv.GEN_AI_AGENT_NAME] = agent
-    return labels
+    return {semconv.RULE: rule, semconv.ACTION: action, **_agent_labels(agent)}
+
+
+def _agent_labels(agent: str | None) -> dict[str, AttributeValue]:
+    return {} if agent is None else {semconv.GEN_AI_AGENT_NAME: agent}

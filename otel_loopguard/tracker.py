@@ -205,8 +205,14 @@ class RunTracker:
         else:
             decision = run.guard.check(placed, commit=not prevented, ahead=run.ahead)
             node.refused = prevented and not decision.allowed
-            run.steps_after_trip += went_on and not node.refused
-        return _verdict(run, node, placed, decision, asides, opened=opened, went_on=went_on)
+        return asides.verdict(
+            node,
+            placed,
+            decision,
+            opened=opened,
+            went_on=went_on,
+            ran_on=went_on and not node.refused,
+        )
 
     def _before(self, run: Run, node: Node, shown: Shown) -> tuple[SpanlessCalls, Step]:
         """Ask about the calls without a span that must have happened by the time a step begins.
@@ -261,8 +267,11 @@ class RunTracker:
             asides, known = SpanlessCalls(run), step
             if node.unsure:
                 known = self._told(run, node, shown, asides, step.ended_s)
-        run.steps_after_trip += node.refused
+        # A span may show only at its end that it is a step: whether it started late then counts.
+        is_after = is_late and step.kind in COUNTED and record.started_ns > run.tripped.wall_ns
         run.escaped = run.escaped or node.refused
+        # The call that tripped the run by itself did not start after the trip.
+        escaped = node.refused and run.trip is not None and run.trip.span != node.key
         whole = add_up(node, known)
         placed = node.placed(whole, timed=not self._live)
         run.gaps.take(placed)
@@ -270,28 +279,11 @@ class RunTracker:
         if step.kind == "llm":
             run.requested.ask(node, placed)
             self.runs.answered(run, placed)
-        return _verdict(run, node, placed, decision, asides, opened=opened)
-
-
-def _verdict(
-    run: Run,
-    node: Node,
-    step: Step,
-    decision: Decision,
-    asides: SpanlessCalls,
-    *,
-    opened: bool,
-    went_on: bool = False,
-) -> Verdict:
-    trips = run.trips_by(decision)
-    return Verdict(
-        run,
-        node,
-        step,
-        asides.with_them(decision),
-        opened,
-        asides.tripped or trips,
-        went_on,
-        called=asides.called,
-        answered=asides.answered,
-    )
+        return asides.verdict(
+            node,
+            placed,
+            decision,
+            opened=opened,
+            went_on=is_after,
+            ran_on=is_after or escaped,
+        )

@@ -24,6 +24,8 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     """This was the run's first violation whose action is abort."""
     went_on: bool = False
     """A step started although the run had tripped."""
+    ran_on: bool = False
+    """Such a step happened: nothing has kept it from that."""
     timed: bool = False
     """Nothing happened, until a limit on time was reached: the span is the latest of the run."""
     report: RunReport | None = None

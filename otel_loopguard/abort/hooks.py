@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import threading
+import uuid
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
-from typing import Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 from opentelemetry import context
@@ -32,6 +34,10 @@ class AbortRequest(msgspec.Struct, frozen=True, kw_only=True):
     """1 at the trip; one more each time that failed hooks are asked, while steps still start."""
     run_span: SpanKey | None = None
     """The topmost span of the run."""
+    id: str = msgspec.field(default_factory=lambda: uuid.uuid4().hex)
+    """Names the stop: the same for every hook, and each time that one is asked."""
+    timeout_s: float = 2.0
+    """Seconds that the call may take."""
 
 
 AbortHook: TypeAlias = Callable[[AbortRequest], object]
@@ -85,6 +91,9 @@ def checked(hooks: object, timeout_s: object) -> tuple[AbortHook, ...]:
         if not callable(hook):
             expected = "a callable that takes an AbortRequest"
             raise PolicyError(f"abort_hooks[{index}]: expected {expected}, got {hook!r}")
+        if _is_generator(hook):
+            expected = "a function without `yield`: calling this one does nothing"
+            raise PolicyError(f"abort_hooks[{index}]: expected {expected}, got {hook!r}")
     if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)) or timeout_s <= 0:
         message = f"hook_timeout_s: expected a number of seconds above 0, got {timeout_s!r}"
         raise PolicyError(message)
@@ -92,9 +101,15 @@ def checked(hooks: object, timeout_s: object) -> tuple[AbortHook, ...]:
 
 
 def name_of(hook: AbortHook) -> str:
-    """Return what metrics and logs call a hook: its own name, or that of its type."""
-    name: object = getattr(hook, "__qualname__", None)
-    return name if isinstance(name, str) else type(hook).__qualname__
+    """Return what metrics and logs call a hook: its own name, or that of its type.
+
+    A `functools.partial` is called as what it calls.
+    """
+    called: object = hook
+    while isinstance(called, functools.partial):
+        called = cast("functools.partial[object]", called).func
+    name: object = getattr(called, "__qualname__", None)
+    return name if isinstance(name, str) else type(called).__qualname__
 
 
 IN_HOOK: ContextVar[bool] = ContextVar("loopguard_in_hook", default=False)
@@ -180,6 +195,12 @@ class _Call:
             self._tell(Outcome(self._hook, name, result, error, lambda: self._at_last))
         finally:
             self._need_not_wait.set()
+
+
+def _is_generator(hook: Any) -> bool:
+    """Say whether a call makes a generator, whose code nobody would run."""
+    calls: tuple[Any, ...] = (hook, type(hook).__call__)
+    return any(inspect.isgeneratorfunction(c) or inspect.isasyncgenfunction(c) for c in calls)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias, cast
 
 from otel_loopguard.abort.cancel_task import RootTask
@@ -25,6 +25,9 @@ from otel_loopguard.steps import SpanKey
 BuiltIn: TypeAlias = Literal["gate", "cancel"]
 """`gate`: model requests of the run do not leave. `cancel`: its root task is cancelled, if steps
 still start although requests were refused, or if none is made because the run hangs."""
+
+Word: TypeAlias = AbortResult | Literal["asked"]
+"""What is told of a stop: that it is asked for, then what became of it."""
 
 BUILT_IN: tuple[BuiltIn, ...] = ("gate", "cancel")
 
@@ -58,7 +61,8 @@ class Ladder:
         hooks: the user's, in the order in which they are asked.
         built_in: the built-in stops that are in use.
         timeout_s: seconds that one call of a hook may take.
-        tell: told what became of each attempt: the run, what was to stop it, and the result.
+        tell: told of each attempt, when it is made and what became of it: the run, what is to stop
+            it, and `asked` or the result.
 
     """
 
@@ -68,7 +72,7 @@ class Ladder:
         built_in: frozenset[BuiltIn],
         *,
         timeout_s: float,
-        tell: Callable[[Run, str, AbortResult], object],
+        tell: Callable[[Run, str, Word], object],
     ) -> None:
         self.built_in = built_in
         self._hooks = hooks
@@ -83,7 +87,9 @@ class Ladder:
         return (*(sorted(self.built_in)), *(name_of(hook) for hook in self._hooks))
 
     def tripped(self, run: Run) -> None:
-        """Ask every hook to stop the run."""
+        """Arm the gate, and ask every hook to stop the run."""
+        if "gate" in self.built_in:
+            self._say_once(run, "gate", "asked")
         self._ask(run, self._hooks)
 
     def went_on(self, run: Run) -> None:
@@ -101,7 +107,7 @@ class Ladder:
 
     def refused(self, run: Run, times: int) -> None:
         """Hear that a model request of the run was refused, for the `times`-th time."""
-        self._came_out(run, "gate", "ok")
+        self._say_once(run, "gate", "ok")
         if times > _PATIENCE:
             self.went_on(run)
 
@@ -109,8 +115,9 @@ class Ladder:
         task = run.slot.task
         if "cancel" not in self.built_in or task is None:
             return
-        if not task.cancel(lambda: not run.ended, lambda: self._came_out(run, "cancel", "ok")):
-            self._came_out(run, "cancel", "failed")
+        self._say_once(run, "cancel", "asked")
+        if not task.cancel(lambda: not run.ended, lambda: self._say_once(run, "cancel", "ok")):
+            self._say_once(run, "cancel", "failed")
 
     def _ask(self, run: Run, hooks: Sequence[AbortHook]) -> None:
         if not hooks or run.trip is None or IN_HOOK.get():  # else there may be no end of it
@@ -124,14 +131,21 @@ class Ladder:
             report=run.report(),
             attempt=run.attempts,
             run_span=None if top is None else SpanKey(top.trace_id, top.span_id),
+            id=run.tripped.stop_id,
+            timeout_s=self._timeout_s,
         )
         deliver(
-            hooks,
+            self._asking(run, hooks),
             request,
             timeout_s=self._timeout_s,
             loop=task.loop if isinstance(task, RootTask) else None,
             tell=lambda outcome: self._told(run, outcome),
         )
+
+    def _asking(self, run: Run, hooks: Sequence[AbortHook]) -> Iterator[AbortHook]:
+        for hook in hooks:
+            self._tell(run, name_of(hook), "asked")
+            yield hook
 
     def _told(self, run: Run, outcome: Outcome) -> None:
         if outcome.result != "ok":
@@ -142,13 +156,13 @@ class Ladder:
         run.heard = run.heard or outcome.result == "ok"
         self._tell(run, outcome.name, outcome.result)
 
-    def _came_out(self, run: Run, stop: BuiltIn, result: AbortResult) -> None:
-        """Tell what became of a built-in stop: it is asserted often, and told of once."""
+    def _say_once(self, run: Run, stop: BuiltIn, word: Word) -> None:
+        """Tell of a built-in stop: it is asserted often, and told of once."""
         with self._lock:
-            is_news = (stop, result) not in run.outcomes
-            run.outcomes.add((stop, result))
+            is_news = (stop, word) not in run.outcomes
+            run.outcomes.add((stop, word))
         if is_news:
-            self._tell(run, stop, result)
+            self._tell(run, stop, word)
 
 
 def _unheard(run: Run) -> tuple[Outcome, ...]:

@@ -43,6 +43,7 @@ def test_series_exist_at_zero_from_the_start(process: Traced) -> None:
 
     assert written(process) == snapshot(
         {
+            "loopguard.run.steps_after_trip": [": 0"],
             "loopguard.violations": [
                 "rule=agent_handoff_cycle action=abort: 0",
                 "rule=agent_handoff_cycle action=warn: 0",
@@ -77,6 +78,11 @@ def test_series_exist_at_zero_from_the_start(process: Traced) -> None:
                 "gap=result step.kind=tool: 0",
                 "gap=usage step.kind=llm: 0",
             ],
+            "loopguard.abort.requests": [
+                "abort.hook=cancel: 0",
+                "abort.hook=gate: 0",
+                "abort.hook=print: 0",
+            ],
             "loopguard.aborts": [
                 "abort.hook=cancel abort.result=failed: 0",
                 "abort.hook=cancel abort.result=ok: 0",
@@ -101,6 +107,7 @@ def test_after_a_trip(process: Traced) -> None:
 
     assert written(process) == snapshot(
         {
+            "loopguard.run.steps_after_trip": [": 0", "gen_ai.agent.name=scout: 2"],
             "loopguard.violations": [
                 "rule=llm_call_budget action=abort gen_ai.agent.name=scout: 1",
                 "rule=llm_call_budget action=abort: 0",
@@ -129,6 +136,7 @@ def test_after_a_trip(process: Traced) -> None:
             "loopguard.runs": ["gen_ai.agent.name=scout run.status=running tripped=True: 1"],
             "loopguard.run.steps": ["gen_ai.agent.name=scout: 1"],
             "loopguard.run.duration": ["gen_ai.agent.name=scout: 1"],
+            "loopguard.run.duration_after_trip": ["gen_ai.agent.name=scout: 1"],
             "loopguard.run.token.usage": [
                 "gen_ai.agent.name=scout gen_ai.token.type=input: 1",
                 "gen_ai.agent.name=scout gen_ai.token.type=output: 1",
@@ -165,14 +173,17 @@ def test_units_and_kinds(process: Traced) -> None:
     }
     assert metrics == snapshot(
         {
+            "loopguard.run.steps_after_trip": "Sum {step}",
             "loopguard.violations": "Sum {violation}",
             "loopguard.gaps": "Sum {gap}",
+            "loopguard.abort.requests": "Sum {request}",
             "loopguard.aborts": "Sum {abort}",
             "loopguard.run.active": "Sum {run}",
             "loopguard.abort.duration": "Histogram s",
             "loopguard.runs": "Sum {run}",
             "loopguard.run.steps": "Histogram {step}",
             "loopguard.run.duration": "Histogram s",
+            "loopguard.run.duration_after_trip": "Histogram s",
             "loopguard.run.token.usage": "Histogram {token}",
             "loopguard.errors": "Sum {error}",
             "loopguard.info": "Gauge 1",

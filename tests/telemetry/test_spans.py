@@ -107,6 +107,7 @@ def test_a_looping_agent(exporter: str) -> None:
                     "loopguard.run.steps": 11,
                     "loopguard.tripped": True,
                     "loopguard.rule": "repeated_result",
+                    "loopguard.run.steps_after_trip": 1,
                 }
             }
         )
@@ -151,6 +152,7 @@ def test_a_limit_that_is_broken_before_the_step_happens(process: Traced) -> None
                 "loopguard.run.steps": 4,
                 "loopguard.tripped": True,
                 "loopguard.rule": "tool_call_budget",
+                "loopguard.run.steps_after_trip": 0,
             }
         }
     )
@@ -311,6 +313,7 @@ def test_nested_agents_roll_up(process: Traced) -> None:
                 "loopguard.run.steps": 5,
                 "loopguard.tripped": True,
                 "loopguard.rule": "tool_call_budget",
+                "loopguard.run.steps_after_trip": 0,
             }
         }
     )
@@ -339,6 +342,7 @@ def test_two_agents_below_one_user_span_are_two_runs(process: Traced) -> None:
                 "loopguard.run.steps": 5,
                 "loopguard.tripped": True,
                 "loopguard.rule": "tool_call_budget",
+                "loopguard.run.steps_after_trip": 1,
             },
         }
     )
@@ -386,6 +390,7 @@ def test_a_model_call_that_is_refused(process: Traced) -> None:
                 "loopguard.run.steps": 1,
                 "loopguard.tripped": True,
                 "loopguard.rule": "llm_call_budget",
+                "loopguard.run.steps_after_trip": 0,
             }
         }
     )
@@ -428,6 +433,7 @@ def test_a_request_that_is_refused_where_it_has_no_span(process: Traced) -> None
                 "loopguard.run.steps": 0,
                 "loopguard.tripped": True,
                 "loopguard.rule": "llm_call_budget",
+                "loopguard.run.steps_after_trip": 0,
             }
         }
     )

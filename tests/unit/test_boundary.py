@@ -241,6 +241,7 @@ def test_what_is_known_of_the_run_stands_on_the_span_around_it(process: Traced) 
         "run.id": "second",
         "run.status": "running",
         "run.steps": 6,
+        "run.steps_after_trip": 1,
         "tripped": True,
         "rule": "llm_call_budget",
     }

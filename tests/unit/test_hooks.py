@@ -6,14 +6,23 @@ import asyncio
 import functools
 import threading
 import time
-from collections.abc import Callable, Generator
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Generator
+from typing import Any, ClassVar
 
 import pytest
 from opentelemetry import trace
 
-from otel_loopguard import AbortHook, AbortRequest, LoopGuard, Policy, RunReport, Step, Violation
-from otel_loopguard.abort.hooks import Outcome, deliver, name_of
+from otel_loopguard import (
+    AbortHook,
+    AbortRequest,
+    LoopGuard,
+    Policy,
+    PolicyError,
+    RunReport,
+    Step,
+    Violation,
+)
+from otel_loopguard.abort.hooks import Outcome, checked, deliver, name_of
 from otel_loopguard.runs import CURRENT, Slot
 from tests._tracing import Traced, traced
 
@@ -152,15 +161,59 @@ class Asynchronous:
         self.loops.append(asyncio.get_running_loop())
 
 
+class Recorder:
+    """Every kind of callable that is no coroutine function, each telling the class of its call."""
+
+    calls: ClassVar[list[str]] = []
+
+    def __init__(self, request: AbortRequest | None = None) -> None:
+        if request is not None:
+            self.calls.append("class")
+
+    def __call__(self, _request: AbortRequest) -> None:
+        self.calls.append("object")
+
+    def method(self, _request: AbortRequest) -> None:
+        self.calls.append("method")
+
+    @classmethod
+    def of_class(cls, _request: AbortRequest) -> None:
+        cls.calls.append("class method")
+
+    @staticmethod
+    def of_none(_request: AbortRequest) -> None:
+        Recorder.calls.append("static method")
+
+
+def written_down(what: str, _request: AbortRequest) -> None:
+    Recorder.calls.append(what)
+
+
 async def note_loop(hook: Asynchronous, request: AbortRequest) -> None:
     await hook(request)
+
+
+class Later:
+    """Does what it is made for when it is waited for."""
+
+    hook: Asynchronous
+
+    def __init__(self, *given: Any) -> None:
+        *hook, self.request = given
+        self.wanted = hook[0] if hook else self.hook
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return note_loop(self.wanted, self.request).__await__()
 
 
 SHAPES: dict[str, Callable[[Asynchronous], AbortHook]] = {
     "an object": lambda hook: hook,
     "a method": lambda hook: hook.__call__,
     "a partial": lambda hook: functools.partial(note_loop, hook),
+    "a partial of an object": functools.partial,
     "a function that returns a coroutine": lambda hook: lambda request: note_loop(hook, request),
+    "a function that returns another awaitable": lambda hook: lambda request: Later(hook, request),
+    "a class": lambda hook: type("Bound", (Later,), {"hook": hook}),
 }
 
 
@@ -242,10 +295,54 @@ def test_a_hook_is_called_outside_the_run(process: Traced) -> None:
     assert seen == [None, False]
 
 
+def test_every_kind_of_callable_is_a_hook() -> None:
+    Recorder.calls.clear()
+    named: dict[str, AbortHook] = {
+        "Recorder": Recorder,
+        "Recorder.method": Recorder().method,
+        "Recorder.of_class": Recorder.of_class,
+        "Recorder.of_none": Recorder.of_none,
+        "written_down": functools.partial(functools.partial(written_down), "partial"),
+        "list.append": list[AbortRequest]().append,
+    }
+    hooks = checked([*named.values(), Recorder()], 2.0)
+
+    assert results(told(*hooks)) == [(name, "ok") for name in (*named, "Recorder")]
+    assert Recorder.calls == [
+        *("class", "method", "class method", "static method", "partial", "object")
+    ]
+
+
+def yielding(_request: AbortRequest) -> Generator[None]:
+    yield
+
+
+async def yielding_later(_request: AbortRequest) -> AsyncGenerator[None]:
+    yield
+
+
+class Yielding:
+    def __call__(self, request: AbortRequest) -> Generator[None]:
+        yield from yielding(request)
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [yielding, yielding_later, Yielding(), Yielding().__call__, functools.partial(yielding)],
+    ids=["function", "async function", "object", "method", "partial"],
+)
+def test_what_would_only_make_a_generator_is_refused(hook: AbortHook) -> None:
+    """Its code would never run, and the call would look like a delivery."""
+    with pytest.raises(PolicyError, match=r"abort_hooks\[1\]: expected a function without `yield`"):
+        checked([print, hook], 2.0)
+
+
 def test_a_hook_is_called_by_its_name() -> None:
     assert name_of(raising) == "raising"
     assert name_of(Asynchronous()) == "Asynchronous"
-    assert name_of(functools.partial(raising)) == "partial"
+    assert name_of(Asynchronous().__call__) == "Asynchronous.__call__"
+    assert name_of(functools.partial(raising)) == "raising"
+    assert name_of(functools.partial(Asynchronous())) == "Asynchronous"
 
 
 # ------------------------------------------------------------------ through the processor
