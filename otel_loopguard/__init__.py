@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from otel_loopguard.abort import AbortHook, AbortRequest, RunAborted, abort_of, guarded_run
+from otel_loopguard.abort import (
+    AbortHook,
+    AbortRequest,
+    RunAborted,
+    abort_of,
+    guarded_run,
+    signal_process,
+    webhook,
+)
 from otel_loopguard.decisions import Decision, LoopGuardError, RunReport, Stats, Violation
 from otel_loopguard.environment import read_policy
 from otel_loopguard.guard import LoopGuard
@@ -39,5 +47,7 @@ __all__ = [
     "install",
     "read_policy",
     "record_dropped",
+    "signal_process",
     "uninstall",
+    "webhook",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 
 from opentelemetry.sdk.trace import TracerProvider
@@ -10,6 +11,7 @@ from typing_extensions import assert_type
 
 from otel_loopguard import (
     UNKNOWN,
+    AbortHook,
     AbortRequest,
     Decision,
     LoopGuard,
@@ -28,6 +30,8 @@ from otel_loopguard import (
     guarded_run,
     read_policy,
     record_dropped,
+    signal_process,
+    webhook,
 )
 
 
@@ -69,6 +73,22 @@ def hook(request: AbortRequest) -> None:
 
 async def slow_hook(request: AbortRequest) -> None:
     assert_type(request.report, RunReport)
+
+
+def ready_made_hooks() -> None:
+    assert_type(
+        webhook(
+            "https://hooks.example.com/",
+            secret="made-up",
+            headers={"X-Key": "y"},
+            body=lambda request: {"text": request.violation.message, "id": request.id},
+        ),
+        AbortHook,
+    )
+    assert_type(signal_process(), AbortHook)
+    assert_type(signal_process(signal.SIGTERM, pid=4711), AbortHook)
+    webhook()  # type: ignore[call-arg]  # where to?
+    signal_process("SIGINT")  # type: ignore[arg-type]  # a signal is a number
 
 
 def processor(provider: TracerProvider) -> None:
