@@ -93,7 +93,7 @@ def receiving(*answers: int | tuple[int, dict[str, str]]) -> Generator[Receiver]
 
         do_GET = do_POST  # noqa: N815 -- what a redirection that is followed would be
 
-        def log_message(self, *_: object) -> None:
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
             """Say nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
