@@ -164,29 +164,41 @@ with traced() as process:
     assert (code, said) == (-signal.SIGTERM, "first\n")
 
 
-@pytest.mark.parametrize(
-    "deaf",
-    [
-        "signal.signal(signal.SIGINT, signal.SIG_IGN); signum = signal.SIGINT",
-        # As in a container; nothing is sent, for the real process 1 would hear it.
-        "import os; os.getpid = lambda: 1; os.kill = print; signum = signal.SIGTERM",
-    ],
-    ids=["ignored", "process 1"],
-)
-def test_a_signal_that_would_not_be_heard_is_a_failure(deaf: str) -> None:
-    code, said = ran(f"""
-{deaf}
-with traced() as process:
-    process.guard(Policy(max_steps=5), abort_hooks=[signal_process(signum)], abort=())
-    with process.agent():
-        process.work(3)
-    print(process.total("loopguard.aborts", abort__result="failed"))
-    print(process.total("loopguard.aborts", abort__result="ok"))
-""")
+def test_a_signal_that_is_ignored_is_a_failure(
+    process: Traced, caplog: pytest.LogCaptureFixture
+) -> None:
+    process.guard(Policy.none().with_limits(max_steps=1), abort_hooks=[signal_process()], abort=())
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with process.agent():
+            process.work(1)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
-    assert code == 0
-    assert "this process ignores it; set a handler for SIG" in said
-    assert said.startswith("1\n0\n")
+    name = "signal_process(SIGINT)"
+    assert process.total("loopguard.aborts", abort__hook=name, abort__result="failed") == 1
+    assert f"{name}: this process ignores it; set a handler for SIGINT in" in caplog.text
+
+
+def test_process_1_ignores_what_it_has_no_handler_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container. Nothing is sent here: the real process 1 would hear it."""
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+
+    def kill(pid: int, signum: int) -> None:
+        sent.append((pid, signum))
+
+    monkeypatch.setattr(os, "kill", kill)
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        with pytest.raises(RuntimeError, match="this process ignores it"):
+            signal_process(signal.SIGTERM)(request())
+        assert sent == []
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        signal_process(signal.SIGTERM)(request())
+        assert sent == [(1, signal.SIGTERM)]
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 # ------------------------------------------------------------------------------- another process
