@@ -129,7 +129,9 @@ def say(seen: Seen, verdict: Verdict | None) -> None:
         return
     seen.decisions.append((verdict.decision, verdict.opened, verdict.tripped, verdict.went_on))
     if verdict.report is not None:
-        seen.reports.append(msgspec.structs.replace(verdict.report, duration_s=0.0))
+        seen.reports.append(
+            msgspec.structs.replace(verdict.report, duration_s=0.0, after_trip_s=0.0)
+        )
 
 
 def feed(to: RunTracker, event: Event) -> Verdict | None:
