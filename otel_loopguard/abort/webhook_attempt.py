@@ -11,8 +11,6 @@ import urllib.error
 import urllib.request
 from typing import NamedTuple
 
-from opentelemetry.instrumentation.utils import suppress_instrumentation
-
 from otel_loopguard import semconv
 from otel_loopguard.abort.webhook_address import Address
 
@@ -58,9 +56,14 @@ class Sender:
 
     """
 
-    __slots__ = ("_address", "_headers", "_opener", "_secret")
+    __slots__ = ("_address", "_headers", "_opener", "_secret", "_suppress")
 
     def __init__(self, address: Address, headers: dict[str, str], secret: bytes | None) -> None:
+        from opentelemetry.instrumentation.utils import (  # noqa: PLC0415 -- loads propagators
+            suppress_instrumentation,
+        )
+
+        self._suppress = suppress_instrumentation
         self._address = address
         self._headers = headers
         self._secret = secret
@@ -76,7 +79,7 @@ class Sender:
         )
         try:
             # What is instrumented would make spans of the guard's own posts.
-            with suppress_instrumentation(), self._opener.open(post, timeout=timeout_s) as answer:
+            with self._suppress(), self._opener.open(post, timeout=timeout_s) as answer:
                 return Answer("", answer.status)
         except urllib.error.HTTPError as error:
             with error:
