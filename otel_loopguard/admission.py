@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from contextvars import Token
 
-from otel_loopguard.decisions import Decision
-from otel_loopguard.runs import REQUESTS, Run
+from otel_loopguard.hearing import Hearing
+from otel_loopguard.places import REQUESTS
+from otel_loopguard.runs import Run
 from otel_loopguard.span_tree import Node
 from otel_loopguard.steps import Step
 from otel_loopguard.tracker import RunTracker
@@ -25,7 +25,16 @@ class Admission:
     yet, and holds a place until its step shows up, or until it fails without one.
     """
 
-    __slots__ = ("_claimed", "_token", "_tracker", "refusals", "run", "verdict")
+    __slots__ = (
+        "_asked",
+        "_claimed",
+        "_token",
+        "_tracker",
+        "refusals",
+        "refused_by",
+        "run",
+        "verdict",
+    )
 
     def __init__(self, tracker: RunTracker, span_id: int) -> None:
         self._tracker = tracker
@@ -33,8 +42,12 @@ class Admission:
         self._token: Token[tuple[object, ...]] | None = None
         self.verdict: Verdict | None = None
         """Set if the request itself opened the run or broke a limit."""
+        self.refused_by: Run | None = None
+        """The run that has tripped: its own, or one around that; `None` if it may leave."""
         self.refusals = 0
-        """How many requests of the run have been refused, this one last; 0 if it may leave."""
+        """How many requests that run has refused, this one last."""
+        self._asked: tuple[Run, ...] = ()
+        """The runs that it counts for."""
         with tracker.runs.lock:
             node = tracker.runs.spans.get(span_id)
             self.run, opened = _run_of(tracker, node)
@@ -42,7 +55,7 @@ class Admission:
             if self.run is not None:
                 self._decide(self.run, node, opened=opened)
         tracker.runs.tell()
-        if not self.refusals:
+        if self.refused_by is None:
             self._token = REQUESTS.set((*REQUESTS.get(), self))
 
     def over(self, *, failed: bool) -> None:
@@ -51,27 +64,27 @@ class Admission:
             with suppress(ValueError):  # it may come back in another context
                 REQUESTS.reset(self._token)
         with self._tracker.runs.lock:
-            at_ns = None if self.run is None else self.run.places.pop(self, None)
-            if self.run is not None and at_ns is not None and not failed:
-                self.run.unseen += 1
-                self.run.unseen_ns = max(self.run.unseen_ns, at_ns)
+            for run in self._asked:
+                run.places.came_back(self, failed=failed)
             if failed and self._claimed is not None:
                 self._claimed.claimed = False
 
     def _decide(self, run: Run, node: Node | None, *, opened: bool) -> None:
-        decision = None
+        hearing = Hearing(run)
+        self._asked = (run, *run.around())
         claimed = self._claim(run, node)
-        if run.trip is None and not claimed:
-            step = _REQUEST if node is None else node.placed(_REQUEST)
-            decision = self._ask(run, step)
+        if not claimed and all(each.trip is None for each in self._asked):
+            hearing.admit(self, _REQUEST if node is None else node.placed(_REQUEST))
         # A step that was let through before the limit was reached may still be made.
-        if run.trip is not None and not (claimed and run.trip.phase == "pre"):
-            run.refused_requests += 1
-            self.refusals = run.refused_requests
+        trips = ((each, each.trip) for each in self._asked if each.trip is not None)
+        stops = (each for each, trip in trips if not (claimed and trip.phase == "pre"))
+        self.refused_by = next(stops, None)
+        if self.refused_by is not None:
+            self.refused_by.refused_requests += 1
+            self.refusals = self.refused_by.refused_requests
             _prevent(run, node)
-        if opened or decision is not None:
-            tripped = decision is not None
-            self.verdict = Verdict(run, node, decision=decision, opened=opened, tripped=tripped)
+        if opened or hearing.is_news:
+            self.verdict = hearing.verdict(node, opened=opened)
 
     def _claim(self, run: Run, node: Node | None) -> bool:
         for above in () if node is None else node.upwards():
@@ -85,15 +98,6 @@ class Admission:
                 self._claimed = call
                 return True
         return False
-
-    def _ask(self, run: Run, step: Step) -> Decision | None:
-        """Take a place; return the decision that trips the run if there is none."""
-        if run.guard.preview(step, ahead=run.ahead).allowed:
-            run.places[self] = time.time_ns()
-            return None
-        decision = run.guard.check(step, ahead=run.ahead)
-        run.trips_by(decision)
-        return decision
 
 
 def _prevent(run: Run, node: Node | None) -> None:

@@ -129,6 +129,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of tool calls that started and never came back."""
     trace: tuple[str, ...]
     """The last steps as `kind:name`, without content."""
+    stopped_with: str | None = None
+    """The id of the run around this one whose trip stopped both; `None` unless that is why."""
     steps_after_trip: int = 0
     """Steps that started after the trip and that nothing kept from happening. Of runs that a
     processor watches; a `LoopGuard` by itself does not stop what it refuses."""

@@ -31,7 +31,7 @@ from otel_loopguard.steps import UNKNOWN
 from otel_loopguard.surroundings import Surroundings, run_in_baggage
 from otel_loopguard.switches import GENAI_CONTENT, content_switch
 from otel_loopguard.telemetry import Telemetry
-from otel_loopguard.timer import Timer, has_time_limits
+from otel_loopguard.timer import Timer
 from otel_loopguard.tracker import RunTracker
 from otel_loopguard.verdicts import Verdict
 
@@ -127,8 +127,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._is_shut_down = False
         self._surroundings = Surroundings(self._tracker.runs)
         self._aside = Aside()
-        timed = has_time_limits(self.policy.settings)
-        self._timer = Timer(self._tracker, self._act, self._fault) if timed else None
+        self._timer = Timer(self._tracker, self._act, self._fault)
         if gated:
             guard_requests(self)
         if can_stop and not self._enforces:
@@ -178,19 +177,18 @@ class LoopGuardSpanProcessor(SpanProcessor):
         except Exception as error:  # noqa: BLE001 -- a fault of ours never blocks a request
             self._fault(error)
             return None
-        if admission.run is None or not admission.refusals:
+        if admission.run is None or admission.refused_by is None:
             return admission
         try:
-            self._ladder.refused(admission.run, admission.refusals)
+            self._ladder.refused(admission.refused_by, admission.refusals)
         except Exception as error:  # noqa: BLE001 -- nor does it let one of a refused run pass
             self._fault(error)
-        raise RunAborted(admission.run.report())
+        raise RunAborted(admission.run.report(), admission.run.id)
 
     def shutdown(self) -> None:
         """Stop watching, and let every request pass again."""
         self._is_shut_down = True
-        if self._timer is not None:
-            self._timer.stop()
+        self._timer.stop()
         leave_requests(self)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:  # noqa: ARG002 -- nothing waits
@@ -198,7 +196,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         return True
 
     def _act(self, verdict: Verdict) -> None:
-        """Write down what a verdict says, then stop the run if it says so."""
+        """Write down what a verdict says, then stop the run if it says so; so for those around."""
         if verdict.opened and verdict.run.slot.task is None:
             verdict.run.slot.task = RootTask.running()
         for part in (self._expect, self._write, self._stop, self._count):
@@ -207,9 +205,11 @@ class LoopGuardSpanProcessor(SpanProcessor):
                     part(verdict)
             except Exception as error:  # noqa: BLE001 -- what cannot be written must be stopped
                 self._fault(error)
+        for outer in verdict.around:
+            self._act(outer)
 
     def _expect(self, verdict: Verdict) -> None:
-        if self._timer is not None and verdict.report is None:
+        if verdict.report is None:
             starts = verdict.step is not None and verdict.step.kind == "agent"
             self._timer.expect(verdict.run, sooner=starts)
 
@@ -238,8 +238,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
 
     def _count(self, verdict: Verdict) -> None:
         if verdict.report is not None:
-            if self._timer is not None:
-                self._timer.forget(verdict.run)
+            self._timer.forget(verdict.run)
             self._telemetry.run_ended(verdict.run.agent, verdict.report, verdict.run.gaps)
 
     def _warn_if_blind(self, verdict: Verdict, span: ReadableSpan) -> None:
@@ -253,8 +252,9 @@ class LoopGuardSpanProcessor(SpanProcessor):
             _logger.warning(_BLIND, step.name, repr(scope), content_switch(scope) or _NO_SWITCH)
 
     def _warn_if_unseen(self, run: Run, report: RunReport) -> None:
-        if run.unseen and not report.tool_calls and run.unseen == report.model_calls:
-            _logger.warning(_UNSEEN, run.unseen, run.id)
+        unseen = run.places.unseen
+        if unseen and not report.tool_calls and unseen == report.model_calls:
+            _logger.warning(_UNSEEN, unseen, run.id)
 
     def _closed(self, run: Run, report: RunReport | None) -> None:
         """Hear that a run has ended that no span ended."""
@@ -268,8 +268,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         if report is None:
             self._telemetry.run_left(run.agent)
             return
-        if self._timer is not None:
-            self._timer.forget(run)
+        self._timer.forget(run)
         self._describe(run)
         self._telemetry.run_ended(run.agent, report, run.gaps)
         self._warn_if_unseen(run, report)

@@ -13,7 +13,8 @@ from otel_loopguard.misplaced import caller_of
 from otel_loopguard.open_runs import IDLE_S
 from otel_loopguard.policy import Policy
 from otel_loopguard.run_keeper import RunKeeper
-from otel_loopguard.runs import CURRENT, Run, Slot
+from otel_loopguard.runs import Run
+from otel_loopguard.slots import CURRENT, Slot
 from otel_loopguard.span_tree import Node
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import UNKNOWN, ModelInput, Step
@@ -107,14 +108,23 @@ class RunFinder(RunKeeper):
         if slot is None:
             return None, False
         with slot.lock:  # the block may be left on another thread at this moment
-            if slot.explicit_id is None:
-                return None, False
-            run = slot.runs.get(self)
-            if run is not None:
-                return run, False
-            conversation = None if node is None else node.conversation
-            run = self.open("explicit", slot.explicit_id, slot, None, conversation=conversation)
-        run.top = self.spans.get(slot.span_id)
+            return self._of_block(slot, node)
+
+    def _of_block(self, slot: Slot | None, node: Node | None) -> tuple[Run | None, bool]:
+        block = None if slot is None else slot.going_on()
+        if block is None or block.explicit_id is None:
+            return None, False
+        run = block.runs.get(self)
+        if run is not None:
+            return run, False
+        outer, is_new = self._of_block(block.outer, node)
+        if outer is not None:
+            outer.is_new = outer.is_new or is_new
+        conversation = None if node is None else node.conversation
+        run = self.open(
+            "explicit", block.explicit_id, block, None, conversation=conversation, outer=outer
+        )
+        run.top = self.spans.get(block.span_id)
         if node is not None:
             run.top, run.agent = run.top or node.local_root(), node.agent
         return run, True

@@ -13,7 +13,8 @@ from otel_loopguard.joins import Joins
 from otel_loopguard.misplaced import Unattached
 from otel_loopguard.open_runs import OpenRuns
 from otel_loopguard.policy import Policy
-from otel_loopguard.runs import Run, RunKind, Slot
+from otel_loopguard.runs import Run, RunKind
+from otel_loopguard.slots import Slot
 from otel_loopguard.span_tree import Node, SpanTree
 from otel_loopguard.spans import SpanRecord
 
@@ -82,12 +83,22 @@ class RunKeeper:
         *,
         at_s: float | None = None,
         conversation: str | None = None,
+        outer: Run | None = None,
     ) -> Run:
-        """Open a run and put it into the slot; `root` is the span that will end it."""
+        """Open a run and put it into the slot; `root` is the span that will end it.
+
+        One that has limits of its own, or counts for an `outer` one, has its totals to itself.
+        """
         with self.lock:
-            carried = self._conversations.carried(conversation)
-            run = Run(run_id, kind, self.policy, slot, carried)
-            run.conversation = conversation
+            policy, carried = self.policy, self._conversations.carried(conversation)
+            if slot.limits or (self._converses and outer is not None):
+                alone = {"scope": "run"} if self._converses else {}
+                policy = Policy.from_mapping({"limits": slot.limits, **alone}, base=policy)
+                carried = None if self._converses else carried
+            run = Run(run_id, kind, policy, slot, carried)
+            run.conversation, run.outer = conversation, outer
+            if outer is not None:  # those that are over are let go of
+                outer.outer = next(iter(outer.around()), None)
             run.guard.start(at_s)
             run.root = run.top = root
             for idle in self.going.idle():
@@ -121,7 +132,9 @@ class RunKeeper:
 
     def end(self, run: Run) -> RunReport:
         """End a run, and return what became of it."""
-        run.guard.called_unseen(run.requested.left())
+        left = run.requested.left()
+        for each in (run, *run.around()):
+            each.guard.called_unseen(left)
         run.slot.runs.pop(self, None)
         self.going.remove(run)
         run.final, run.ended = run.report(), True

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable
-from contextvars import ContextVar
-from typing import Literal, Protocol, TypeAlias
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from otel_loopguard.decisions import Decision, RunReport, Violation
 from otel_loopguard.engine.rule_sets import Carried
-from otel_loopguard.forks import renew_in_children
 from otel_loopguard.gaps import Gaps
 from otel_loopguard.guard import LoopGuard
+from otel_loopguard.places import Places
 from otel_loopguard.policy import Policy
 from otel_loopguard.requested_calls import RequestedCalls
+from otel_loopguard.slots import Slot
 from otel_loopguard.span_tree import Answer, Node
 from otel_loopguard.steps import Step
 from otel_loopguard.trips import NOT_TRIPPED, Tripped
@@ -33,53 +31,6 @@ RunKind: TypeAlias = Literal["explicit", "agent", "root", "joined"]
 has nothing around it and is held together with others by ids: no span ends that."""
 
 
-class Cancellable(Protocol):
-    """A task that can be asked to end, from any thread."""
-
-    def cancel(self, wanted: Callable[[], bool], delivered: Callable[[], object]) -> bool:
-        """Ask it to end, if that is `wanted` when it can hear; say whether it can be asked."""
-        ...
-
-
-class RunCloser(Protocol):
-    """Ends runs that no span ends."""
-
-    def close(self, run: Run) -> RunReport:
-        """End a run and return what became of it."""
-        ...
-
-
-class Slot:
-    """What the context variable holds. Contexts are copied, the slot in them is shared.
-
-    Emptying it when a run ends therefore reaches every copy of the context.
-    """
-
-    __slots__ = ("explicit_id", "runs", "span_id", "task")
-
-    lock = threading.RLock()
-    """Held while a run is put into the slot of a `guarded_run`, and while that is left."""
-
-    def __init__(self, explicit_id: str | None = None) -> None:
-        self.explicit_id = explicit_id
-        """The id of the `guarded_run` that made the slot; `None` once that is over."""
-        self.span_id = 0
-        """The span that was current when the `guarded_run` began; 0 if there was none."""
-        self.runs: dict[RunCloser, Run] = {}
-        """The run in each tracker that has one here."""
-        self.task: Cancellable | None = None
-        """The task in which the run began."""
-
-
-renew_in_children(Slot, "lock")  # one for all: a fork finds every slot in some context
-
-CURRENT: ContextVar[Slot | None] = ContextVar("loopguard_run", default=None)
-"""The run that the code running in this context belongs to."""
-
-REQUESTS: ContextVar[tuple[object, ...]] = ContextVar("loopguard_requests", default=())
-"""The model requests, one for each guard, that code running in this context is about to make."""
-
-
 class Run:
     """One run of an agent, as this process sees it."""
 
@@ -94,11 +45,14 @@ class Run:
         "guard",
         "heard",
         "id",
+        "is_new",
+        "is_timed",
         "kind",
         "last_ns",
         "open_calls",
         "open_tools",
         "outcomes",
+        "outer",
         "places",
         "refused_requests",
         "requested",
@@ -111,8 +65,6 @@ class Run:
         "trip",
         "tripped",
         "unheard",
-        "unseen",
-        "unseen_ns",
     )
 
     def __init__(
@@ -126,7 +78,13 @@ class Run:
         self.id = run_id
         self.kind = kind
         self.guard = LoopGuard(policy, carried=carried)
+        self.is_timed = policy.settings.is_timed
+        """Whether a limit on time may be reached while nothing happens."""
         self.slot = slot
+        self.outer: Run | None = None
+        """The run around it: that of the `guarded_run` that its own is inside of."""
+        self.is_new = False
+        """It was opened for the sake of one inside it, and nobody has been told of that."""
         self.agent = ""
         self.conversation: str | None = None
         """The conversation that the run belongs to, where limits are held against those."""
@@ -151,13 +109,8 @@ class Run:
         self.escaped = False
         """A model call ran although it was refused: its client is not one that the gate knows."""
         self.refused_requests = 0
-        self.places: OrderedDict[object, int] = OrderedDict()
-        """Model requests that are on their way and have not become steps, oldest first, each with
-        the time at which it was let through, in nanoseconds of the wall clock as spans have it."""
-        self.unseen = 0
-        """Model requests that came back and have not become steps."""
-        self.unseen_ns = 0
-        """When the latest of those was let through."""
+        self.places = Places()
+        """Model requests that are on their way."""
         self.open_calls: dict[Node, None] = {}
         """Open spans of model calls, oldest first."""
         self.open_tools: dict[Node, None] = {}
@@ -190,37 +143,39 @@ class Run:
         return self.kind == "joined" or (self.root is not None and self.root.stands_in)
 
     @property
-    def is_stopped_by_us(self) -> bool:
-        """Whether a built-in stop has reached the run."""
-        return any(result == "ok" for _, result in self.outcomes)
+    def ahead(self) -> int:
+        """How many model requests were let through and have not become steps."""
+        return self.places.ahead
 
     @property
-    def stopped(self) -> bool:
-        """Whether the run does not end by itself.
+    def is_stopped_by_us(self) -> bool:
+        """Whether a built-in stop has reached the run, or one around it."""
+        return any(result == "ok" for run in self._and_outer() for _, result in run.outcomes)
+
+    @property
+    def stopped_by(self) -> Run | None:
+        """The run whose stop keeps this one from ending by itself: it, or one around it.
 
         What a hook did nobody knows: it may have told somebody, no more. It counts as a stop if
         nothing has started since.
         """
-        return self.is_stopped_by_us or (self.heard and not self.steps_after_trip)
+        for run in self._and_outer():
+            reached = any(result == "ok" for _, result in run.outcomes)
+            if reached or (run.heard and not run.steps_after_trip):
+                return run
+        return None
 
-    @property
-    def ahead(self) -> int:
-        """How many model requests were let through and have not become steps."""
-        return len(self.places) + self.unseen
+    def around(self) -> tuple[Run, ...]:
+        """Return the runs around it that go on, nearest first."""
+        if self.outer is None:
+            return ()
+        return tuple(run for run in self._and_outer() if run is not self and not run.ended)
 
-    def use_place(self, started_ns: int) -> None:
-        """Give up the place of the request that a model call's span belongs to, if it holds one.
-
-        That is the request in which the span started, else one made while the span was there.
-        """
-        own = next((request for request in REQUESTS.get() if request in self.places), None)
-        if own is None and self.unseen and started_ns <= self.unseen_ns:
-            self.unseen -= 1
-            return
-        if own is None:
-            own = next((each for each, at_ns in self.places.items() if started_ns <= at_ns), None)
-        if own is not None:
-            del self.places[own]
+    def _and_outer(self) -> Iterator[Run]:
+        run: Run | None = self
+        while run is not None:
+            yield run
+            run = run.outer
 
     def starts_over_at(self, node: Node) -> bool:
         """Say whether a span is the next run of a framework that left this one's span open.
@@ -267,7 +222,8 @@ class Run:
         caller = node.counted_above()
         if caller is not None and caller.kind == "tool" and not caller.delegates:
             caller.delegates = True
-            self.guard.delegated()
+            for run in (self, *self.around()):
+                run.guard.delegated()
 
     def has_come_back(self, node: Node, step: Step, ended_ns: int) -> None:
         """Take note that a call's span has ended."""
@@ -287,12 +243,16 @@ class Run:
 
     def report(self) -> RunReport:
         """Return what has become of the run so far; `aborted` if a stop reached it unfinished."""
-        report = self.guard.report() if self.final is None else self.final
-        unseen = self.unseen if self.final is None else 0
-        stopped = self.stopped and report.status != "complete"
+        if self.final is not None:
+            report, unseen = self.final, 0
+        else:
+            report, unseen = self.guard.report(), self.places.unseen
+        stopper = None if report.status == "complete" else self.stopped_by
+        outer = None if stopper is None or stopper is self else stopper.id
         return msgspec.structs.replace(
             report,
-            status="aborted" if stopped else report.status,
+            status=report.status if stopper is None else "aborted",
+            stopped_with=report.stopped_with or outer,
             steps=report.steps + unseen,
             model_calls=report.model_calls + unseen,
             steps_after_trip=self.steps_after_trip,

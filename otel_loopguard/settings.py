@@ -56,6 +56,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_same_tool_calls: int | None = None
     loop_pattern_window: int | None = None
 
+    @property
+    def are_timed(self) -> bool:
+        """Whether any of them can be reached while nothing happens."""
+        return self.max_duration_s is not None or self.max_idle_s is not None
+
 
 class ToolOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a policy says of one tool."""
@@ -123,6 +128,12 @@ class Settings(NamedTuple):
         rest = {name: options for name, options in self.tools.items() if name not in own.tools}
         rules = {rule: line for rule, line in laid_over.items() if line is not None}
         return self._replace(rules=rules, tools={**own.tools, **rest})
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether any limit, of a run or of an agent, can be reached while nothing happens."""
+        of_agents = (options.limits for options in self.agents.values())
+        return any(limits.are_timed for limits in (self.limits, *of_agents) if limits is not None)
 
     @property
     def tells_more(self) -> bool:

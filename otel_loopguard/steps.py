@@ -101,6 +101,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     spanless: bool = False
     """For a tool call: it is known from the model's messages alone. It carries the number of the
     turn that asked for it, and is found again by its call id, not by its span."""
+    inner: bool = False
+    """It is a step of a run inside the one that is told: nothing but the totals, and silence, is
+    held against it."""
     delegated: bool = False
     """For a tool call: it runs an agent, whose own calls count, and is no execution of a tool."""
     provider: str = ""

@@ -9,7 +9,6 @@ from math import inf
 
 from otel_loopguard.forks import renew_in_children
 from otel_loopguard.runs import Run
-from otel_loopguard.settings import Limits, Settings
 from otel_loopguard.tracker import RunTracker
 from otel_loopguard.verdicts import Verdict
 
@@ -20,17 +19,12 @@ _SHARE = 20
 """A look that took long is followed by a rest so many times as long."""
 
 
-def has_time_limits(settings: Settings) -> bool:
-    """Say whether any limit, of a run or of an agent, can be reached while nothing happens."""
-    held = (settings.limits, *(options.limits for options in settings.agents.values()))
-    return any(_is_timed(limits) for limits in held if limits is not None)
-
-
 class Timer:
     """A thread that sleeps until the earliest limit on time among the runs that it watches.
 
-    It watches the runs that something has happened in, in this process: a forked child leaves those
-    of its parent alone. The thread starts with the first of them, and never keeps a process alive.
+    It watches the runs that have such a limit, once something has happened in them in this process:
+    a forked child leaves those of its parent alone. The thread starts with the first of them, and
+    never keeps a process alive.
 
     Args:
         tracker: whose runs they are.
@@ -58,7 +52,7 @@ class Timer:
         brought one that is reached before: an agent has started.
         """
         watch = self._watch
-        if run in watch.runs and not sooner:
+        if not run.is_timed or (run in watch.runs and not sooner):
             return
         with self._tracker.runs.lock:
             due_s = run.due_s()
@@ -145,7 +139,3 @@ class _Watch:
         """When the thread looks next, in seconds of the monotonic clock."""
         self.thread: threading.Thread | None = None
         self.is_over = False
-
-
-def _is_timed(limits: Limits) -> bool:
-    return limits.max_duration_s is not None or limits.max_idle_s is not None

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import msgspec
 
 from otel_loopguard.canonical import UNKNOWN
-from otel_loopguard.decisions import Decision, RunReport
-from otel_loopguard.detectors import COUNTED
+from otel_loopguard.decisions import RunReport
 from otel_loopguard.dialects import Dialect, read_input, read_step
+from otel_loopguard.hearing import Hearing
 from otel_loopguard.installed_dialects import chosen
 from otel_loopguard.policy import Policy
 from otel_loopguard.run_finder import RunFinder
@@ -189,37 +189,24 @@ class RunTracker:
         run, opened = self._join(node, shown, named)
         if run is None:
             return None
+        hearing = Hearing(run)
         if node.kind is None:
-            return Verdict(run, node, opened=opened)
-        asides, begun = self._before(run, node, shown)
+            return hearing.verdict(node, opened=opened)
+        asides, begun = self._before(hearing, node, shown)
         placed = node.placed(begun, timed=not self._live)
-        prevented = step.kind in self._prevented_kinds
-        went_on = run.trip is not None and step.kind in COUNTED
         if step.kind in {"llm", "tool"}:
             run.keep_open(node)
         if step.kind == "llm":
-            run.use_place(record.started_ns)
-        if run.trip is not None and prevented:
-            node.refused = True
-            decision = Decision(allowed=False, step_count=0, refusal=run.trip)
-        else:
-            decision = run.guard.check(placed, commit=not prevented, ahead=run.ahead)
-            node.refused = prevented and not decision.allowed
-        return asides.verdict(
-            node,
-            placed,
-            decision,
-            opened=opened,
-            went_on=went_on,
-            ran_on=went_on and not node.refused,
-        )
+            hearing.give_up_place(record.started_ns)
+        node.refused = hearing.begin(placed, prevented=step.kind in self._prevented_kinds)
+        return asides.with_them(hearing.verdict(node, placed, opened=opened))
 
-    def _before(self, run: Run, node: Node, shown: Shown) -> tuple[SpanlessCalls, Step]:
+    def _before(self, hearing: Hearing, node: Node, shown: Shown) -> tuple[SpanlessCalls, Step]:
         """Ask about the calls without a span that must have happened by the time a step begins.
 
-        Return what was said of them, and the step with what has become known of it meanwhile.
+        Return them, and the step with what has become known of it meanwhile.
         """
-        step, asides = shown.step, SpanlessCalls(run)
+        run, step, asides = hearing.run, shown.step, SpanlessCalls(hearing)
         if step.kind in {"tool", "agent"}:
             run.delegate(node)
         if step.kind == "tool":
@@ -255,35 +242,25 @@ class RunTracker:
             joined, opened = self._join(node, shown, _no_name)
             if joined is not None and node.kind == "llm":
                 joined.has_come_back(node, step, record.ended_ns or 0)
-                joined.use_place(record.started_ns)
+                Hearing(joined).give_up_place(record.started_ns)
         run = node.run
         if run is None or run.ended or node.kind is None:
             if node.part_of is not None:
                 node.part_of.told = add_up(node.part_of, step)
-            return None if run is None or not opened else Verdict(run, node, opened=True)
+            return None if run is None or not opened else Hearing(run).verdict(node, opened=True)
+        hearing = Hearing(run)
         if is_late:
-            asides, known = self._before(run, node, shown)
+            asides, known = self._before(hearing, node, shown)
         else:
-            asides, known = SpanlessCalls(run), step
+            asides, known = SpanlessCalls(hearing), step
             if node.unsure:
                 known = self._told(run, node, shown, asides, step.ended_s)
-        # A span may show only at its end that it is a step: whether it started late then counts.
-        is_after = is_late and step.kind in COUNTED and record.started_ns > run.tripped.wall_ns
-        run.escaped = run.escaped or node.refused
-        # The call that tripped the run by itself did not start after the trip.
-        escaped = node.refused and run.trip is not None and run.trip.span != node.key
         whole = add_up(node, known)
         placed = node.placed(whole, timed=not self._live)
         run.gaps.take(placed)
-        decision = run.guard.record(placed)
+        late_ns = record.started_ns if is_late else None
+        hearing.record(placed, refused=node.refused, late_ns=late_ns)
         if step.kind == "llm":
             run.requested.ask(node, placed)
             self.runs.answered(run, placed)
-        return asides.verdict(
-            node,
-            placed,
-            decision,
-            opened=opened,
-            went_on=is_after,
-            ran_on=is_after or escaped,
-        )
+        return asides.with_them(hearing.verdict(node, placed, opened=opened))

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.policy import Policy
 from otel_loopguard.replay.span_order import in_order
-from otel_loopguard.runs import CURRENT, Run
+from otel_loopguard.runs import Run
+from otel_loopguard.slots import CURRENT
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import SpanKey, Step
 from otel_loopguard.tracker import RunTracker

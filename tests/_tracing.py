@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON, Sampler
 from opentelemetry.trace import Span, Tracer, use_span
 
 from otel_loopguard import LoopGuardSpanProcessor, Policy
-from otel_loopguard.runs import CURRENT
+from otel_loopguard.slots import CURRENT
 
 Labels = Mapping[str, Any]
 

@@ -15,14 +15,18 @@ class RunAborted(Exception):  # noqa: N818 -- not an error of the application: a
     use `abort_of(exception)`, or a `guarded_run()` block, to get at it.
     """
 
-    def __init__(self, report: RunReport) -> None:
-        super().__init__(report)
+    def __init__(self, report: RunReport, run_id: str = "") -> None:
+        super().__init__(report, run_id)
         self.report = report
+        self.run_id = run_id
+        """The run that was stopped."""
 
     def __str__(self) -> str:
         """Say which rule stopped the run, on what evidence, after how much."""
         trip = self.report.trip
+        outer = self.report.stopped_with
         why = "its rules" if trip is None else trip.message
+        why = why if outer is None else f"it is part of run {outer!r}, which was stopped"
         return (
             f"the loop guard stopped the run after {self.report.steps} steps "
             f"({self.report.model_calls} model calls, {self.report.tool_calls} tool calls): {why}"

@@ -15,8 +15,10 @@ from opentelemetry import trace
 from otel_loopguard import semconv
 from otel_loopguard.abort.aborted import RunAborted, abort_of, parts_of
 from otel_loopguard.abort.cancel_task import RootTask
+from otel_loopguard.abort.decorated import Function, decorated
 from otel_loopguard.decisions import RunReport
-from otel_loopguard.runs import CURRENT, Slot
+from otel_loopguard.policy import LimitOptions, Policy
+from otel_loopguard.slots import CURRENT, Slot
 from otel_loopguard.version import VERSION
 
 _FOREIGN = (KeyboardInterrupt, SystemExit, GeneratorExit)
@@ -26,13 +28,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from opentelemetry.trace import Span
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
 
 class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppress`
-    """A block that is one run, whatever spans are in it: `with` and `async with`.
+    """A block that is one run, whatever spans are in it: `with`, `async with`, or a decorator.
 
-        with guarded_run("order-4711") as run:
+        with guarded_run("order-4711", max_duration_s=60) as run:
             agent.run("...")
         print(run.report)
 
@@ -44,27 +46,53 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
 
     Opens a span of its own where none is current, and writes `loopguard.run.id` on the current one.
 
+    A block inside another is a run of its own, whose totals count for the outer one too. What stops
+    the outer one stops both; what stops the inner one ends with it.
+
+    `@guarded_run()` makes a block of each call of a function, coroutine function or generator.
+
     Args:
-        run_id: what to call the run in telemetry; made up if not given. Must not be a secret.
+        run_id: what to call the run in telemetry; made up if not given, for each call of a function
+            anew. Must not be a secret.
+        limits: `max_duration_s`, `max_steps` and the other limits of `Policy`, for this run alone:
+            each takes the place of what the policy of the guard says.
+
+    Raises:
+        PolicyError: for an unknown limit or a bad value.
 
     """
 
-    __slots__ = ("_own_span", "_slot", "_token", "report", "run_id")
+    __slots__ = ("_given_id", "_limits", "_own_span", "_slot", "_token", "report", "run_id")
 
-    def __init__(self, run_id: str | None = None) -> None:
+    def __init__(self, run_id: str | None = None, **limits: Unpack[LimitOptions]) -> None:
+        if limits:
+            Policy.none().with_limits(**limits)  # a mistake fails here, not where the run begins
+        self._given_id = _checked(run_id)
+        self._limits = limits
         self.run_id = run_id if run_id is not None else uuid.uuid4().hex
         self.report: RunReport | None = None
         """What became of the run; `None` until the block is left, or if nothing was seen in it."""
-        self._slot = Slot(self.run_id)
+        self._slot = Slot(self.run_id, limits)
         self._token: Token[Slot | None] | None = None
         self._own_span: AbstractContextManager[Span] | None = None
+
+    def __call__(self, function: Function) -> Function:
+        """Return the function with a block around each call of it, each a run of its own.
+
+        With a generator that is the whole of it: the block is entered when the first item is asked
+        for, and is not there for the code that the items are given to.
+        """
+        given: object = function
+        if not callable(given):
+            raise TypeError(f"guarded_run: expected a function to decorate, got {given!r}")
+        return decorated(function, lambda: guarded_run(self._given_id, **self._limits))
 
     def __enter__(self) -> Self:
         """Make the code in this block one run."""
         if self._token is not None:
             message = f"guarded_run {self.run_id!r} is entered already; make another one"
             raise RuntimeError(message)
-        self._slot = Slot(self.run_id)
+        self._slot = Slot(self.run_id, self._limits, CURRENT.get())
         if not trace.get_current_span().get_span_context().is_valid:
             tracer = trace.get_tracer("otel_loopguard", VERSION)
             self._own_span = tracer.start_as_current_span("guarded_run")
@@ -88,7 +116,7 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
         with self._slot.lock:
             self._slot.explicit_id = None
             runs = tuple(self._slot.runs.items())
-        reports = [(run.stopped, tracker.close(run)) for tracker, run in runs]
+        reports = [(run.stopped_by is not None, tracker.close(run)) for tracker, run in runs]
         stopped = any(run.is_stopped_by_us for _, run in runs)
         self.report = max(reports, key=_weight, default=(False, None))[1]
         token, self._token = self._token, None
@@ -100,10 +128,24 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
             self._own_span = None
         task = self._slot.task
         cancelled_by_us = isinstance(task, RootTask) and task.take_back()
-        if self.report is None or isinstance(exception, RunAborted):
+        if self.report is None:
             return
-        if _is_stop(exception, stopped=stopped, cancelled_by_us=cancelled_by_us):
-            raise RunAborted(self.report) from exception
+        if isinstance(exception, RunAborted) and (exception.run_id == self.run_id or not stopped):
+            return  # this run's already, or that of one inside it
+        if self._is_stop(exception, stopped=stopped, cancelled_by_us=cancelled_by_us):
+            raise RunAborted(self.report, self.run_id) from exception
+
+    def _is_stop(
+        self, exception: BaseException | None, *, stopped: bool, cancelled_by_us: bool
+    ) -> bool:
+        """Say whether the block was left because the gate or our cancellation stopped its run."""
+        if exception is None or isinstance(exception, asyncio.CancelledError):
+            return cancelled_by_us
+        if any(isinstance(inner, _FOREIGN) for inner in parts_of(exception)):
+            return False
+        aborted = abort_of(exception)
+        is_ours = aborted is not None and aborted.run_id in {"", self.run_id}
+        return is_ours or (stopped and isinstance(exception, Exception))
 
     async def __aenter__(self) -> Self:
         """Make the code in this block one run."""
@@ -119,16 +161,14 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
         self.__exit__(kind, exception, traceback)
 
 
+def _checked(run_id: object) -> str | None:
+    if run_id is None or isinstance(run_id, str):
+        return run_id
+    message = f"guarded_run: expected a run id, got {run_id!r}; write @guarded_run() with "
+    raise TypeError(message + "parentheses, or guarded_run(str(...))")
+
+
 def _weight(candidate: tuple[bool, RunReport]) -> tuple[bool, bool]:
     """Several guards may have watched: the report of the one that stopped the run comes first."""
     stopped, report = candidate
     return stopped, report.trip is not None
-
-
-def _is_stop(exception: BaseException | None, *, stopped: bool, cancelled_by_us: bool) -> bool:
-    """Say whether the block was left because the gate or our cancellation stopped its run."""
-    if exception is None or isinstance(exception, asyncio.CancelledError):
-        return cancelled_by_us
-    if any(isinstance(inner, _FOREIGN) for inner in parts_of(exception)):
-        return False
-    return (stopped and isinstance(exception, Exception)) or abort_of(exception) is not None

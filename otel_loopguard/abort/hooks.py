@@ -16,7 +16,7 @@ from opentelemetry import context
 
 from otel_loopguard.decisions import RunReport, Violation
 from otel_loopguard.policy import PolicyError
-from otel_loopguard.runs import CURRENT
+from otel_loopguard.slots import CURRENT
 from otel_loopguard.steps import SpanKey
 
 AbortResult: TypeAlias = Literal["ok", "failed", "timeout"]

@@ -18,8 +18,8 @@ from otel_loopguard.doctor.report import Report, report_on
 from otel_loopguard.doctor.sightings import AtStart, Sighting
 from otel_loopguard.installed_dialects import chosen
 from otel_loopguard.live_spans import record_of
-from otel_loopguard.runs import CURRENT
 from otel_loopguard.sampling import drop_warning, sampler_of
+from otel_loopguard.slots import CURRENT
 from otel_loopguard.steps import UNKNOWN
 from otel_loopguard.surroundings import run_in_baggage
 

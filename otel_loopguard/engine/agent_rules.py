@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from otel_loopguard.canonical import Unknown
-from otel_loopguard.detectors import RULES, Detector, Facts
+from otel_loopguard.detectors import APART, RULES, Detector, Facts
 from otel_loopguard.engine.rule_kits import KINDS, Detectors, RulesByKind, afresh, made, ordered
 from otel_loopguard.engine.rule_plans import RuleSet
 from otel_loopguard.settings import Settings, ToolOptions
@@ -30,6 +30,9 @@ HAND_OVERS = (
 )
 """How tools are called by which one agent leaves the work to another: what such a call brings is
 what the others have brought since."""
+
+INNER = APART
+"""Whose the steps are of runs inside the run, as if they were those of one agent more."""
 
 LARGEST_BATCH = 16
 """Calls that are taken as asked for by one response; where there are more after it, the turns that
@@ -106,7 +109,8 @@ class AgentRules:
         if rules is None:
             if kind not in KINDS:
                 raise ValueError(f"Step.kind: expected one of {', '.join(KINDS)}, got {kind!r}")
-            rules = self.by_kind[kind] = RuleSet(self._ordered, kind)
+            compares = self.key != INNER
+            rules = self.by_kind[kind] = RuleSet(self._ordered, kind, compares=compares)
         return rules
 
     def unjudged(self, of_run: Detectors, *, exempt: bool) -> RuleSet:

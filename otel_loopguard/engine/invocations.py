@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from otel_loopguard.detectors import APART
+from otel_loopguard.engine.agent_rules import INNER
 from otel_loopguard.engine.rule_kits import RulesByKind, arranged, made
 from otel_loopguard.settings import Limits, Settings
 from otel_loopguard.steps import Step
@@ -77,6 +78,8 @@ class Invocations:
         first = self._first.get(step.agent)
         known = None if first in (None, step.agent_id) else self._by_id.get(first or "")
         overlaps = known is not None and known.is_open and step.kind == "agent"
+        if step.inner:
+            return INNER
         if overlaps or step.agent_id in self._apart:
             return f"{step.agent}{APART}{step.agent_id}"
         return step.agent

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from otel_loopguard.detectors import APART
-from otel_loopguard.engine.agent_rules import AgentRules
+from otel_loopguard.engine.agent_rules import INNER, AgentRules
 from otel_loopguard.engine.readings import NOBODY, Identity, identify
 from otel_loopguard.engine.rule_kits import Detectors, afresh, made
-from otel_loopguard.engine.rule_plans import RuleSet
-from otel_loopguard.settings import Settings, ToolOptions
+from otel_loopguard.engine.rule_plans import TIMED, RuleSet
+from otel_loopguard.settings import Limits, Settings, ToolOptions
 from otel_loopguard.steps import Step
 
 AGENTS = 32
@@ -50,6 +50,9 @@ class RuleSets:
         known = self.agents.get(agent)
         if known is not None:
             return known
+        if agent == INNER:
+            own = {r: d for r, d in self._of_run.items() if r in self.totals or r in TIMED}
+            return AgentRules(INNER, Settings(Limits(), {}), own)
         name, _, _ = agent.partition(APART)
         return AgentRules(agent, self._settings.for_agent(name), self._of_run)
 
@@ -60,6 +63,10 @@ class RuleSets:
 
         `rules` are those of its agent, which hold unless the call may be repeated.
         """
+        if step.inner:
+            known = self._settings.for_agent(step.agent).of_tool(step.name)
+            exempt = known is not None and known.exempt
+            return owner.unjudged({}, exempt=True) if exempt else rules, None, NOBODY
         if not owner.tools and not step.approved:
             return rules, None, identify(step, None, owner.key)
         options = owner.options_of(step.name)
@@ -78,4 +85,5 @@ class RuleSets:
         """Begin all that advances with the results of tool calls afresh."""
         self._of_run = afresh(self._of_run, made(self._settings, "run"))
         for rules in self.agents.values():
-            rules.forget_results(self._of_run)
+            if rules.key != INNER:
+                rules.forget_results(self._of_run)

@@ -80,7 +80,8 @@ class RunState:
     ) -> Begun:
         """Ask the rules about a step before it happens. Changes nothing."""
         kind, name = step.kind, step.name
-        who = step.agent if step.agent_id is None else self._invocations.counters_of(step)
+        is_plain = step.agent_id is None and not step.inner
+        who = step.agent if is_plain else self._invocations.counters_of(step)
         owner = self._rules.agents.get(who) or self._rules.of(who)
         rules, options, identity = owner.by_kind.get(kind) or owner.of_kind(kind), None, NOBODY
         if kind == "tool":
@@ -167,7 +168,7 @@ class RunState:
             numbered=not step.spanless,
             own=None if options is None else options.rules,
         )
-        watched = is_agent or (self._invocations.watched and not exempt)
+        watched = not step.inner and (is_agent or (self._invocations.watched and not exempt))
         return more, self._invocations.around(step, facts.elapsed_s) if watched else ()
 
     def commit(

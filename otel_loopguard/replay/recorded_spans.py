@@ -13,7 +13,6 @@ from otel_loopguard.replay.results import PlayedRun, ReplayedRun, replayed_viola
 from otel_loopguard.replay.savings import Savings
 from otel_loopguard.replay.span_order import in_order
 from otel_loopguard.runs import Run
-from otel_loopguard.settings import Settings
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
 from otel_loopguard.tracker import RunTracker
@@ -54,7 +53,7 @@ class _Play:
     def __init__(self, policy: Policy, listen: Callable[[str], LoopGuard] | None) -> None:
         self._tracker = RunTracker(policy)
         self._usage = policy.settings.usage
-        self._timed = _limits_time(policy.settings)
+        self._timed = policy.settings.is_timed
         self._listen = listen
         self._listeners: dict[Run, LoopGuard] = {}
         self._savings: dict[Run, Savings] = {}
@@ -131,16 +130,6 @@ class _Play:
         del self._going[run]
         self._listeners.pop(run, None)
         self._reports[run] = self._tracker.runs.close(run)
-
-
-def _limits_time(settings: Settings) -> bool:
-    """Say whether there is a limit on time, so that a run is worth asking when one is due."""
-    every = (settings.limits, *(own.limits for own in settings.agents.values()))
-    return any(
-        limits.max_duration_s is not None or limits.max_idle_s is not None
-        for limits in every
-        if limits is not None
-    )
 
 
 def _result(run: Run, report: RunReport, savings: Savings, source: str) -> PlayedRun:

@@ -24,7 +24,8 @@ from otel_loopguard import (
 )
 from otel_loopguard.replay.span_order import in_order
 from otel_loopguard.run_finder import RunFinder
-from otel_loopguard.runs import CURRENT, Run
+from otel_loopguard.runs import Run
+from otel_loopguard.slots import CURRENT
 from otel_loopguard.span_tree import Node
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.tracker import RunTracker

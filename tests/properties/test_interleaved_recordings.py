@@ -9,7 +9,8 @@ import pytest
 
 from otel_loopguard import Policy
 from otel_loopguard.decisions import RunReport
-from otel_loopguard.runs import CURRENT, Run
+from otel_loopguard.runs import Run
+from otel_loopguard.slots import CURRENT
 from otel_loopguard.tracker import RunTracker
 from tests._recordings import FOLDERS, Event, Recording, recordings
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_loopguard import Decision, Policy, RunReport, open_runs, runs, span_tree
-from otel_loopguard.runs import CURRENT, Run
+from otel_loopguard.runs import Run
+from otel_loopguard.slots import CURRENT
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.tracker import RunTracker
 from otel_loopguard.verdicts import Verdict

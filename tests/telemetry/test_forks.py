@@ -20,7 +20,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from otel_loopguard import LoopGuardSpanProcessor, Policy, RunAborted, guarded_run
-from otel_loopguard.runs import CURRENT, Slot
+from otel_loopguard.slots import CURRENT, Slot
 
 reader = InMemoryMetricReader()
 provider = TracerProvider(shutdown_on_exit=False)

@@ -16,7 +16,8 @@ import pytest
 from opentelemetry.context import Context
 
 from otel_loopguard import LoopGuard, Policy, joins, open_runs, runs, span_tree
-from otel_loopguard.runs import CURRENT, Run
+from otel_loopguard.runs import Run
+from otel_loopguard.slots import CURRENT
 from otel_loopguard.span_tree import Node
 from tests._tracing import Traced, traced
 

@@ -13,7 +13,8 @@ import pytest
 
 from otel_loopguard import LoopGuardSpanProcessor, Policy, RunAborted, guarded_run
 from otel_loopguard.admission import Admission
-from otel_loopguard.runs import REQUESTS, Run
+from otel_loopguard.places import REQUESTS
+from otel_loopguard.runs import Run
 from tests._tracing import Traced, traced
 
 
@@ -281,7 +282,7 @@ def test_places_do_not_pile_up(process: Traced) -> None:
     with process.agent():
         make(guard, 1_000)
         run = run_in(guard)
-        assert (len(run.places), run.unseen) == (0, 1_000)
+        assert (len(run.places), run.places.unseen) == (0, 1_000)
         assert REQUESTS.get() == before
 
 

@@ -15,7 +15,7 @@ import pytest
 from opentelemetry import trace
 
 from otel_loopguard import Policy, RunAborted, abort_of, guarded_run
-from otel_loopguard.runs import CURRENT
+from otel_loopguard.slots import CURRENT
 from tests._tracing import Traced, traced
 
 TWO_CALLS = Policy.none().with_limits(max_llm_calls=2)
@@ -277,23 +277,6 @@ def test_an_error_is_recorded_on_its_own_span(
     assert not own.status.is_ok
     assert dict(own.attributes or {})["loopguard.run.status"] == "aborted"
     assert [event.name for event in own.events] == ["exception"]
-
-
-def test_nested_blocks_are_runs_of_their_own(process: Traced) -> None:
-    process.guard(TWO_CALLS, mode="enforce")
-
-    with guarded_run("outer") as outer:
-        with process.agent():
-            turn(process)
-        with pytest.raises(RunAborted) as raised, guarded_run("inner") as inner:
-            loop_for_ever(process)
-        with process.agent():
-            turn(process)
-
-    assert inner.report is not None
-    assert raised.value.report.rule == inner.report.rule == "llm_call_budget"
-    assert outer.report is not None
-    assert (outer.report.rule, outer.report.model_calls) == (None, 2)
 
 
 def test_threads_take_the_run_along_with_their_context(process: Traced) -> None:

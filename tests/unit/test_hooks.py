@@ -23,7 +23,7 @@ from otel_loopguard import (
     Violation,
 )
 from otel_loopguard.abort.hooks import Outcome, checked, deliver, name_of
-from otel_loopguard.runs import CURRENT, Slot
+from otel_loopguard.slots import CURRENT, Slot
 from tests._tracing import Traced, traced
 
 QUICK_S = 0.05

@@ -11,7 +11,8 @@ import pytest
 
 from otel_loopguard import Policy, joins
 from otel_loopguard.joins import Joins, Key
-from otel_loopguard.runs import CURRENT, Run, Slot
+from otel_loopguard.runs import Run
+from otel_loopguard.slots import CURRENT, Slot
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.tracker import RunTracker
 from otel_loopguard.verdicts import Verdict

@@ -6,7 +6,8 @@ import pytest
 
 from otel_loopguard import Policy, misplaced
 from otel_loopguard.misplaced import Unattached
-from otel_loopguard.runs import Run, Slot
+from otel_loopguard.runs import Run
+from otel_loopguard.slots import Slot
 from otel_loopguard.span_tree import Node, SpanTree
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step

@@ -21,7 +21,7 @@ import pytest
 
 from otel_loopguard import Policy, RunAborted, guarded_run
 from otel_loopguard.abort.model_paths import MODEL_PATH
-from otel_loopguard.runs import CURRENT
+from otel_loopguard.slots import CURRENT
 from otel_loopguard.testing import model_server
 from tests._gated import CHAT, Ask, World, ask_with, current_run, limit, serving_world
 from tests._tracing import Traced, traced

@@ -14,7 +14,8 @@ import pytest
 
 from otel_loopguard import LoopGuard, Policy, RunReport, open_runs, runs, span_tree, tracker
 from otel_loopguard.engine.run_state import RunState
-from otel_loopguard.runs import CURRENT, Run, Slot
+from otel_loopguard.runs import Run
+from otel_loopguard.slots import CURRENT, Slot
 from otel_loopguard.span_tree import Node
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import StepKind

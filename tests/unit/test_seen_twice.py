@@ -11,7 +11,7 @@ import pytest
 
 from otel_loopguard import Policy
 from otel_loopguard.decisions import RunReport
-from otel_loopguard.runs import CURRENT
+from otel_loopguard.slots import CURRENT
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.tracker import RunTracker
 

@@ -1,0 +1,134 @@
+"""Functions whose every call is a block: plain ones, coroutines and generators of either kind.
+
+A generator has a context of its own, as if it were a thread: what is current in it, its run and its
+spans, is not current for whoever pulls it, and it does not matter in which context that happens.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+Block = Callable[[], AbstractContextManager[object]]
+"""Makes the block of one call."""
+
+
+def decorated(function: Function, block: Block) -> Function:
+    """Return a function that does the same in a block that each call makes anew.
+
+    The block of a generator is entered when the first item is asked for, and left with the last.
+    """
+    for is_one, wrapped_in in _KINDS:
+        # An object may be called like a function of any kind.
+        if is_one(function) or is_one(getattr(type(function), "__call__", None)):  # noqa: B004
+            return cast("Function", wrapped_in(function, block))
+    return cast("Function", _calling(function, block))
+
+
+def _calling(function: Callable[..., Any], block: Block) -> Callable[..., Any]:
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with block():
+            return function(*args, **kwargs)
+
+    return call
+
+
+def _awaiting(function: Callable[..., Awaitable[Any]], block: Block) -> Callable[..., Any]:
+    @wraps(function)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        with block():
+            return await function(*args, **kwargs)
+
+    return call
+
+
+def _yielding(
+    function: Callable[..., Generator[Any, Any, Any]], block: Block
+) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        with block():
+            return (yield from function(*args, **kwargs))
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        inside = contextvars.copy_context()
+        return (yield from _Apart(run(*args, **kwargs), inside))
+
+    return call
+
+
+def _async_yielding(
+    function: Callable[..., AsyncGenerator[Any, Any]], block: Block
+) -> Callable[..., Any]:
+    @wraps(function)
+    async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        inside = contextvars.copy_context()
+        with _entered(block(), inside):
+            items = function(*args, **kwargs)
+            asked = items.asend(None)
+            while True:
+                try:
+                    item = await _Await(asked, inside)
+                except StopAsyncIteration:
+                    return
+                try:
+                    asked = items.asend((yield item))
+                except GeneratorExit:
+                    await _Await(items.aclose(), inside)
+                    raise
+                except BaseException as error:  # noqa: BLE001 -- the generator says what it means
+                    asked = items.athrow(error)
+
+    return call
+
+
+_KINDS: tuple[tuple[Callable[[object], bool], Callable[..., Callable[..., Any]]], ...] = (
+    (inspect.iscoroutinefunction, _awaiting),
+    (inspect.isasyncgenfunction, _async_yielding),
+    (inspect.isgeneratorfunction, _yielding),
+)
+
+
+@contextmanager
+def _entered(block: AbstractContextManager[object], inside: contextvars.Context) -> Generator[None]:
+    """Enter a block in another context, and leave it there."""
+    inside.run(block.__enter__)
+    try:
+        yield
+    except BaseException as error:
+        if not inside.run(block.__exit__, type(error), error, error.__traceback__):
+            raise
+    else:
+        inside.run(block.__exit__, None, None, None)
+
+
+class _Apart(Generator[Any, Any, Any]):
+    """A generator that runs in another context."""
+
+    def __init__(self, generator: Generator[Any, Any, Any], inside: contextvars.Context) -> None:
+        self._generator = generator
+        self._inside = inside
+
+    def send(self, value: Any, /) -> Any:
+        return self._inside.run(self._generator.send, value)
+
+    def throw(self, *thrown: Any) -> Any:
+        return self._inside.run(self._generator.throw, *thrown)
+
+
+class _Await:
+    """Something to be awaited that runs in another context, and in the same task."""
+
+    def __init__(self, awaitable: Awaitable[Any], inside: contextvars.Context) -> None:
+        self._awaitable = awaitable
+        self._inside = inside
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return _Apart(self._awaitable.__await__(), self._inside)

@@ -1,0 +1,147 @@
+"""A run is told of steps, and the runs around it are: what the guards of all of them say.
+
+To a run, another one inside it is what a sub-agent is, but that nothing is held against its steps
+except the totals, and silence.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from otel_loopguard.decisions import Decision, Violation
+from otel_loopguard.detectors import COUNTED
+from otel_loopguard.runs import Run
+from otel_loopguard.span_tree import Node
+from otel_loopguard.steps import Step
+from otel_loopguard.verdicts import Verdict
+
+
+class Hearing:
+    """What one span, or one model request, shows of a run's steps, and what is said to it."""
+
+    __slots__ = ("_parties", "run")
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self._parties = [_Party(run), *(_Party(outer, is_outer=True) for outer in run.around())]
+
+    def begin(self, step: Step, *, prevented: bool) -> bool:
+        """Tell of a step that starts; say whether it is refused and so does not happen.
+
+        One that can be `prevented` is counted by all of the runs, or by none.
+        """
+        refused = prevented and self._refuses(step)
+        for party in self._parties:
+            party.begin(step, prevented=prevented, refused=refused)
+        return refused
+
+    def admit(self, request: object, step: Step) -> None:
+        """Ask for a place for a model request, as the step that it will become."""
+        refused = self._refuses(step)
+        for party in self._parties:
+            if refused:
+                party.begin(step, prevented=True, refused=True)
+            else:
+                party.run.places.hold(request)
+
+    def count(self, step: Step) -> None:
+        """Tell of a step that nobody was asked about."""
+        for party in self._parties:
+            party.take(party.run.guard.check(party.seen(step), commit=True))
+
+    def give_up_place(self, started_ns: int) -> None:
+        """Give up the place of the request that has become a step."""
+        for party in self._parties:
+            party.run.places.give_up(started_ns)
+
+    def record(self, step: Step, *, refused: bool = False, late_ns: int | None = None) -> None:
+        """Tell what came out of a step; one that was `refused` has happened all the same.
+
+        `late_ns` is when it started, where it shows only now that it is a step.
+        """
+        for party in self._parties:
+            party.record(step, refused=refused, late_ns=late_ns)
+
+    def verdict(self, node: Node | None, step: Step | None = None, *, opened: bool) -> Verdict:
+        """Return what it all meant for the run, and for those around it."""
+        own, *outer = (party.verdict(node, step) for party in self._parties)
+        return msgspec.structs.replace(own, opened=opened, around=tuple(outer))
+
+    @property
+    def is_news(self) -> bool:
+        """Whether anything was said, or a run was opened of which nobody has been told."""
+        return any(party.decision is not None or party.run.is_new for party in self._parties)
+
+    def _refuses(self, step: Step) -> bool:
+        return any(party.refuses(step) for party in self._parties)
+
+
+class _Party:
+    """One of the runs."""
+
+    __slots__ = ("_is_outer", "decision", "ran_on", "run", "tripped", "went_on")
+
+    def __init__(self, run: Run, *, is_outer: bool = False) -> None:
+        self.run = run
+        self.decision: Decision | None = None
+        self.tripped = self.went_on = self.ran_on = False
+        self._is_outer = is_outer
+
+    def seen(self, step: Step) -> Step:
+        """Return a step as it is for this run."""
+        # Who speaks in a run inside another does not speak to that.
+        return msgspec.structs.replace(step, inner=True, spoken=False) if self._is_outer else step
+
+    def refuses(self, step: Step) -> bool:
+        run = self.run
+        return (
+            run.trip is not None or not run.guard.preview(self.seen(step), ahead=run.ahead).allowed
+        )
+
+    def begin(self, step: Step, *, prevented: bool, refused: bool) -> None:
+        run = self.run
+        self.went_on = run.trip is not None and step.kind in COUNTED
+        self.ran_on = self.went_on and not refused
+        run.steps_after_trip += self.ran_on
+        if refused and run.trip is not None:
+            self.take(Decision(allowed=False, step_count=0, refusal=run.trip))
+        elif not refused or self.refuses(step):  # else it is another run that refuses
+            ahead = run.ahead
+            self.take(run.guard.check(self.seen(step), commit=not prevented, ahead=ahead))
+
+    def record(self, step: Step, *, refused: bool, late_ns: int | None) -> None:
+        run = self.run
+        if run.trip is not None:
+            run.escaped = run.escaped or refused
+            is_after = late_ns is not None and late_ns > run.tripped.wall_ns
+            self.went_on = is_after and step.kind in COUNTED
+            # The call that tripped the run by itself did not start after the trip.
+            self.ran_on = self.went_on or (refused and run.trip.span != step.span)
+            run.steps_after_trip += self.ran_on
+        self.take(run.guard.record(self.seen(step)))
+
+    def take(self, decision: Decision) -> None:
+        """Add what the guard says to what it has said before."""
+        before = self.decision
+        self.tripped = self.run.trips_by(decision) or self.tripped
+        if before is None or (before.refusal is None and not before.violations):
+            self.decision = decision
+            return
+        refusal = before.refusal or decision.refusal
+        violations: tuple[Violation, ...] = before.violations + decision.violations
+        self.decision = msgspec.structs.replace(
+            decision, allowed=refusal is None, refusal=refusal, violations=violations
+        )
+
+    def verdict(self, node: Node | None, step: Step | None) -> Verdict:
+        opened, self.run.is_new = self.run.is_new, False
+        return Verdict(
+            self.run,
+            node,
+            step,
+            self.decision,
+            opened=opened,
+            tripped=self.tripped,
+            went_on=self.went_on,
+            ran_on=self.ran_on,
+        )
