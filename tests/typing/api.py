@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping
 
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
@@ -109,8 +109,41 @@ def sampling(provider: TracerProvider) -> None:
 async def boundaries() -> None:
     with guarded_run() as run:
         assert_type(run, guarded_run)
-    async with guarded_run("a-run"):
+    async with guarded_run("a-run", max_duration_s=60, max_calls_per_tool={"search": 3}):
         pass
+    guarded_run(max_stepps=5)  # type: ignore[call-arg]  # there is no such limit
+    guarded_run(engine)  # type: ignore[arg-type]  # a decorator has parentheses
+
+
+@guarded_run()
+def decorated(question: str, *, turns: int = 1) -> str:
+    return question * turns
+
+
+@guarded_run("nightly", max_steps=5)
+async def decorated_coroutine(question: str) -> str:
+    return question
+
+
+@guarded_run()
+def decorated_generator(items: int) -> Generator[int, str, bool]:
+    yield items
+    return True
+
+
+@guarded_run()
+async def decorated_stream(items: int) -> AsyncGenerator[int, None]:
+    yield items
+
+
+async def decorated_are_as_they_were() -> None:
+    assert_type(decorated("x", turns=2), str)
+    assert_type(await decorated_coroutine("x"), str)
+    assert_type(decorated_generator(3), Generator[int, str, bool])
+    async for item in decorated_stream(3):
+        assert_type(item, int)
+    decorated(7)  # type: ignore[arg-type]  # parameters are what they were
+    decorated("x", turn=2)  # type: ignore[call-arg]  # and their names
 
 
 def caught(exception: BaseException) -> RunReport | None:

@@ -63,8 +63,9 @@ def open_runs(process: Traced) -> dict[str, Run]:
 def found(process: Traced) -> list[tuple[str, str]]:
     """Return the violations that were written: which run, which rule."""
     return [
-        (str(record.attributes["loopguard.run.id"]), str(record.attributes["loopguard.rule"]))
-        for record in process.sink.records
+        (str(labels["loopguard.run.id"]), str(labels["loopguard.rule"]))
+        for _, name, labels in process.events()
+        if name == "loopguard.violation"
     ]
 
 
@@ -114,7 +115,7 @@ def test_totals_of_the_outer_run_are_held_against_both(
     process.guard(Policy.from_mapping(priced, base=Policy.none()), mode=mode)
 
     outer, inner = guarded_run("outer", **limits), guarded_run("inner")
-    with suppress(RunAborted), outer:
+    with process.tracer.start_as_current_span("request"), suppress(RunAborted), outer:
         turn(process)
         with inner:
             turn(process, 3)
@@ -133,7 +134,8 @@ def test_a_limit_that_both_have_is_reached_by_both(process: Traced, mode: str) -
     """Nothing but the inner one has happened in the outer one."""
     process.guard(Policy.none().with_limits(max_llm_calls=2), mode=mode)
 
-    with suppress(RunAborted), guarded_run("outer") as outer, guarded_run("inner") as inner:
+    outer, inner = guarded_run("outer"), guarded_run("inner")
+    with process.tracer.start_as_current_span("request"), suppress(RunAborted), outer, inner:
         turn(process, 4)
 
     assert sorted(found(process)) == [("inner", "llm_call_budget"), ("outer", "llm_call_budget")]
