@@ -94,8 +94,9 @@ def test_a_result_that_comes_late_does_not_bring_the_rules_of_the_run_upon_them(
     for step in (OWN, INNER):
         judged.check(step, commit=True)
     judged.record(msgspec.structs.replace(OWN, result="r"))
+    failed = msgspec.structs.replace(INNER, error="ValueError: no")
     for _ in range(20):
-        assert told(judged, INNER) == []
+        assert told(judged, failed) == []
 
 
 def test_an_exempt_tool_is_exempt_for_each_agent() -> None:
