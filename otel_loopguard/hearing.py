@@ -30,10 +30,12 @@ class Hearing:
 
         One that can be `prevented` is counted by all of the runs, or by none.
         """
-        refused = prevented and self._refuses(step)
+        # One run alone says so when it is told.
+        alone = len(self._parties) == 1
+        refused = prevented and (self.run.trip is not None if alone else self._refuses(step))
         for party in self._parties:
             party.begin(step, prevented=prevented, refused=refused)
-        return refused
+        return refused or (prevented and any(party.is_against for party in self._parties))
 
     def admit(self, request: object, step: Step) -> None:
         """Ask for a place for a model request, as the step that it will become."""
@@ -64,8 +66,9 @@ class Hearing:
 
     def verdict(self, node: Node | None, step: Step | None = None, *, opened: bool) -> Verdict:
         """Return what it all meant for the run, and for those around it."""
-        own, *outer = (party.verdict(node, step) for party in self._parties)
-        return msgspec.structs.replace(own, opened=opened, around=tuple(outer))
+        own, *outer = self._parties
+        around = tuple([each.verdict(node, step, opened=each.is_new()) for each in outer])
+        return own.verdict(node, step, opened=opened, around=around)
 
     @property
     def is_news(self) -> bool:
@@ -89,16 +92,27 @@ class _Party:
 
     def seen(self, step: Step) -> Step:
         """Return a step as it is for this run."""
-        # Who speaks in a run inside another does not speak to that.
-        return msgspec.structs.replace(step, inner=True, spoken=False) if self._is_outer else step
+        return msgspec.structs.replace(step, inner=True) if self._is_outer else step
+
+    @property
+    def is_against(self) -> bool:
+        """Whether it refuses what it was asked."""
+        return self.decision is not None and not self.decision.allowed
+
+    def is_new(self) -> bool:
+        """Say whether nobody has been told of the run; from now on somebody has."""
+        is_new, self.run.is_new = self.run.is_new, False
+        return is_new
 
     def refuses(self, step: Step) -> bool:
+        """Say whether the run would refuse a step; nothing is told."""
         run = self.run
         return (
             run.trip is not None or not run.guard.preview(self.seen(step), ahead=run.ahead).allowed
         )
 
     def begin(self, step: Step, *, prevented: bool, refused: bool) -> None:
+        """Tell of a step that starts, or would if it were not `refused`."""
         run = self.run
         self.went_on = run.trip is not None and step.kind in COUNTED
         self.ran_on = self.went_on and not refused
@@ -133,8 +147,15 @@ class _Party:
             decision, allowed=refusal is None, refusal=refusal, violations=violations
         )
 
-    def verdict(self, node: Node | None, step: Step | None) -> Verdict:
-        opened, self.run.is_new = self.run.is_new, False
+    def verdict(
+        self,
+        node: Node | None,
+        step: Step | None,
+        *,
+        opened: bool,
+        around: tuple[Verdict, ...] = (),
+    ) -> Verdict:
+        """Return what it meant for this run."""
         return Verdict(
             self.run,
             node,
@@ -144,4 +165,5 @@ class _Party:
             tripped=self.tripped,
             went_on=self.went_on,
             ran_on=self.ran_on,
+            around=around,
         )

@@ -449,6 +449,41 @@ def test_steps_that_still_start_in_an_inner_run_have_the_outer_s_task_cancelled(
     asyncio.run(main())
 
 
+def test_model_calls_that_the_gate_does_not_know_have_the_outer_s_task_cancelled(
+    process: Traced,
+) -> None:
+    process.guard(Policy.none(), mode="enforce")
+    outer, turns = guarded_run("outer", max_llm_calls=2), list[int]()
+
+    async def main() -> None:
+        with pytest.raises(RunAborted):
+            async with outer, guarded_run("inner"):
+                while True:
+                    turns.append(1)
+                    with process.chat():
+                        await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert len(turns) == 4, "refused at the third, which ran; cancelled in the fourth"
+    assert report_of(outer).model_calls == 4
+
+
+def test_a_hook_that_stops_nothing_has_stopped_neither(process: Traced) -> None:
+    asked: list[str] = []
+
+    def hook(request: AbortRequest) -> None:
+        asked.append(request.run_id)
+
+    process.guard(Policy.none(), abort_hooks=[hook], abort=("gate",))
+    with guarded_run("outer", max_llm_calls=1) as outer, guarded_run("inner") as inner:
+        process.work(3)  # by a client that the gate does not know
+
+    assert asked == ["outer"]
+    assert (report_of(outer).rule, report_of(outer).status) == ("llm_call_budget", "running")
+    assert (report_of(inner).stopped_with, report_of(inner).status) == (None, "running")
+    assert report_of(inner).model_calls == report_of(outer).model_calls == 3
+
+
 def test_both_cancelled_at_once_is_the_outer_s_stop(process: Traced) -> None:
     process.guard(Policy.none(), mode="enforce", abort=("cancel",))
 
