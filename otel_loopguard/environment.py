@@ -3,16 +3,110 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from otel_loopguard.options.kinds import mode_of
+import msgspec
+
+from otel_loopguard.options.kinds import BuiltIn, mode_of
+from otel_loopguard.options.variables import (
+    CONFIG,
+    OF_POLICY,
+    OF_PROCESSOR,
+    given,
+    renamed,
+    unknown,
+)
 from otel_loopguard.policy import Mode, Policy, PolicyError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
-MODE_VARIABLE = "OTEL_LOOPGUARD_MODE"
+class Configuration(msgspec.Struct, frozen=True, kw_only=True):
+    """What variables and the file that they name say; `None` is what neither does."""
+
+    policy: Policy
+    """The policy from code as it is; else the file's, or the default one, with the variables that
+    stand for its options laid over it."""
+    mode: Mode | None = None
+    """That of the variable, else that of the policy."""
+    abort: tuple[BuiltIn, ...] | None = None
+    hook_timeout_s: float | None = None
+    log_events: bool | None = None
+    path: str | None = None
+    """The policy file that was read."""
+
+
+def read_configuration(
+    variables: Mapping[str, str] | None = None, *, policy: Policy | None = None
+) -> Configuration:
+    """Read the variables `OTEL_LOOPGUARD_*` and the policy file that one of them names.
+
+    With a `policy` from code the file is not read, and the variables that stand for options of a
+    policy are only checked: code comes first.
+
+    Args:
+        variables: those of the process if `None`.
+        policy: one from code.
+
+    Raises:
+        PolicyError: if anything in them cannot be followed; a line for each mistake, which names
+            the variable or the file, the value, and what was expected.
+
+    """
+    environment = os.environ if variables is None else variables
+    path = config_path(environment)
+    base, mistakes = Policy(), list[PolicyError]()
+    if path is not None and policy is None:
+        try:
+            base = read_policy(path)
+        except PolicyError as error:
+            mistakes.append(PolicyError(f"{CONFIG}: {error}"))
+    said, of_variables = lay_over(base, environment)
+    mistakes += of_variables
+    if mistakes:
+        raise PolicyError("\n".join(map(str, mistakes)))
+    if policy is None:
+        return msgspec.structs.replace(said, path=path)
+    return msgspec.structs.replace(said, policy=policy, mode=said.mode or policy.mode)
+
+
+def lay_over(
+    policy: Policy, variables: Mapping[str, str]
+) -> tuple[Configuration, tuple[PolicyError, ...]]:
+    """Return `policy` with the variables laid over it, and what is wrong with those left out."""
+    made: dict[str, Any] = {}
+    mistakes: list[PolicyError] = []
+    for name, text in given(variables).items():
+        try:
+            if name in OF_POLICY:
+                policy_over = made.get("policy", policy)
+                made["policy"] = _with_variable(policy_over, name, text)
+            elif name in OF_PROCESSOR:
+                variable = OF_PROCESSOR[name]
+                made[variable.option] = variable.read(text, name)
+            else:
+                mistake = unknown(name)
+                mistakes += () if mistake is None else (mistake,)
+        except PolicyError as error:
+            mistakes.append(error)
+    laid: Policy = made.pop("policy", policy)
+    return Configuration(policy=laid, mode=laid.mode, **made), tuple(mistakes)
+
+
+def _with_variable(policy: Policy, name: str, text: str) -> Policy:
+    variable = OF_POLICY[name]
+    said: Any = variable.read(text, name)
+    for key in reversed(variable.path):
+        said = {key: said}
+    try:
+        return Policy.from_mapping(said, base=policy)
+    except PolicyError as error:
+        raise renamed(error, variable, name) from None
+
+
+def config_path(variables: Mapping[str, str] | None = None) -> str | None:
+    """Return the path of the policy file that `OTEL_LOOPGUARD_CONFIG` names, if it names one."""
+    return given(os.environ if variables is None else variables).get(CONFIG)
 
 
 def read_policy(path: str | os.PathLike[str]) -> Policy:
@@ -31,25 +125,13 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
     return Policy.from_toml(text, source=os.fspath(path))
 
 
-def resolve_mode(
-    in_code: Mode | None,
-    policy: Policy,
-    *,
-    can_stop: bool,
-    variables: Mapping[str, str] | None = None,
-) -> Mode:
-    """Return the mode: from code, else `OTEL_LOOPGUARD_MODE`, else the policy, else by default.
+def resolve_mode(in_code: Mode | None, said: Mode | None, *, can_stop: bool) -> Mode:
+    """Return the mode: from code, else what the configuration said, else the default.
 
-    The default is to enforce where the code named something that stops a run, else to observe.
+    The default is to enforce where something was named that stops a run, else to observe.
 
     Raises:
         PolicyError: for anything but `observe` and `enforce`.
 
     """
-    in_environment = (os.environ if variables is None else variables).get(MODE_VARIABLE, "")
-    return (
-        mode_of(in_code, "mode")
-        or mode_of(in_environment.strip().lower() or None, MODE_VARIABLE)
-        or policy.mode
-        or ("enforce" if can_stop else "observe")
-    )
+    return mode_of(in_code, "mode") or said or ("enforce" if can_stop else "observe")

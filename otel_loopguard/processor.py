@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanProcessor
@@ -15,21 +15,21 @@ from opentelemetry.sdk.trace import SpanProcessor
 from otel_loopguard.abort.aborted import RunAborted
 from otel_loopguard.abort.cancel_task import RootTask
 from otel_loopguard.abort.hooks import checked as checked_hooks
-from otel_loopguard.abort.ladder import BUILT_IN, BuiltIn, Ladder
+from otel_loopguard.abort.ladder import Ladder
 from otel_loopguard.abort.ladder import checked as checked_built_in
 from otel_loopguard.abort.model_gate import guard_requests, leave_requests
 from otel_loopguard.admission import Admission
 from otel_loopguard.aside import Aside
+from otel_loopguard.blind_spots import BlindWarning, warn_if_unseen
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.dialects import Dialect
-from otel_loopguard.environment import resolve_mode
+from otel_loopguard.environment import read_configuration, resolve_mode
 from otel_loopguard.live_spans import record_of
+from otel_loopguard.options.kinds import BUILT_IN, BuiltIn
 from otel_loopguard.policy import Mode, Policy
 from otel_loopguard.runs import Run
 from otel_loopguard.sampling import DropWarning
-from otel_loopguard.steps import UNKNOWN
 from otel_loopguard.surroundings import Surroundings, run_in_baggage
-from otel_loopguard.switches import GENAI_CONTENT, content_switch
 from otel_loopguard.telemetry import Telemetry
 from otel_loopguard.timer import Timer
 from otel_loopguard.tracker import RunTracker
@@ -45,16 +45,9 @@ if TYPE_CHECKING:
 
 _FAULT = "the loop guard failed on a span; the application goes on"
 _FAULTS = 20  # kinds of faults of our own that are logged, each once
-_BLIND = (
-    "the arguments of tool calls (first: %s) are not on their spans, so repeated calls cannot be "
-    "recognised and only limits act; what makes %s write them: %s; `otel-loopguard doctor` says "
-    "what else is missing"
-)
-_NO_SWITCH = f"not known, but OpenTelemetry's instrumentations do with {GENAI_CONTENT}"
-_UNSEEN = (
-    "%d model requests were made in run %s and no span of the agent arrived: it is not "
-    "instrumented, or writes to another tracer provider, so loops cannot be recognised"
-)
+_HOOK_TIMEOUT_S = 2.0
+
+_Option = TypeVar("_Option")
 
 _logger = logging.getLogger(__name__)
 
@@ -68,19 +61,24 @@ class LoopGuardSpanProcessor(SpanProcessor):
     `RunAborted` ever leaves it, and that only from a model request that is refused.
 
     Args:
-        policy: the rules and limits; the default policy if `None`.
+        policy: the rules and limits. If `None`: what the variables `OTEL_LOOPGUARD_*` say, over the
+            file that `OTEL_LOOPGUARD_CONFIG` names, else over the default policy.
         mode: `observe` reports, `enforce` also stops. If `None`: `OTEL_LOOPGUARD_MODE`, else the
             policy's, else `enforce` if `abort_hooks` or `abort` is given, else `observe`.
         abort_hooks: called when a run trips, in order; see `AbortHook`.
-        abort: the built-in stops to use, `gate` and `cancel` (both by default); `()` for none.
+        abort: the built-in stops to use; `()` for none. If `None`: `OTEL_LOOPGUARD_ABORT`, else
+            `gate` and `cancel`.
         meter_provider: where metrics go; the global one if `None`.
         logger_provider: where log events go; the global one if `None`.
-        log_events: whether violations are written as log events too.
-        hook_timeout_s: seconds that one call of a hook may take.
+        log_events: whether violations are written as log events too. If `None`:
+            `OTEL_LOOPGUARD_LOG_EVENTS`, else they are.
+        hook_timeout_s: seconds that one call of a hook may take. If `None`:
+            `OTEL_LOOPGUARD_HOOK_TIMEOUT_S`, else 2.
         dialects: how spans are read; those installed and built in if `None`.
 
     Raises:
-        PolicyError: for a mode or a built-in stop that does not exist.
+        PolicyError: for a mode or a built-in stop that does not exist, and for any mistake in the
+            variables or the file.
 
     """
 
@@ -93,16 +91,20 @@ class LoopGuardSpanProcessor(SpanProcessor):
         abort: Iterable[BuiltIn] | None = None,
         meter_provider: MeterProvider | None = None,
         logger_provider: LoggerProvider | None = None,
-        log_events: bool = True,
-        hook_timeout_s: float = 2.0,
+        log_events: bool | None = None,
+        hook_timeout_s: float | None = None,
         dialects: Iterable[Dialect] | None = None,
     ) -> None:
-        self.policy = Policy.checked(policy)
-        hooks = checked_hooks(abort_hooks, hook_timeout_s)
-        can_stop = bool(hooks) or abort is not None
-        self.mode: Mode = resolve_mode(mode, self.policy, can_stop=can_stop)
+        given = None if policy is None else Policy.checked(policy)
+        said = read_configuration(policy=given)
+        self.policy = said.policy
+        timeout_s = _first(hook_timeout_s, said.hook_timeout_s, _HOOK_TIMEOUT_S)
+        hooks = checked_hooks(abort_hooks, timeout_s)
+        stops = said.abort if abort is None else abort
+        can_stop = bool(hooks) or stops is not None
+        self.mode: Mode = resolve_mode(mode, said.mode, can_stop=can_stop)
         self._enforces = self.mode == "enforce"
-        built_in = checked_built_in(BUILT_IN if abort is None else abort)
+        built_in = checked_built_in(BUILT_IN if stops is None else stops)
         gated = self._enforces and "gate" in built_in
         self._tracker = RunTracker(
             self.policy,
@@ -117,12 +119,12 @@ class LoopGuardSpanProcessor(SpanProcessor):
             self._tracker.runs.evicted,
             meter_provider=meter_provider,
             logger_provider=logger_provider,
-            log_events=log_events,
+            log_events=_first(log_events, said.log_events, True),  # noqa: FBT003 -- the default
         )
-        self._ladder = Ladder(hooks, built_in, timeout_s=hook_timeout_s, tell=self._came_out)
+        self._ladder = Ladder(hooks, built_in, timeout_s=timeout_s, tell=self._came_out)
         self._telemetry.announce(hooks=self._ladder.names if self._enforces else ())
         self._faults: set[str] = set()
-        self._is_blind_known = False
+        self._blind = BlindWarning()
         self._drops = DropWarning()
         self._is_shut_down = False
         self._surroundings = Surroundings(self._tracker.runs)
@@ -160,7 +162,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
             verdict = self._tracker.ended(record)
             if verdict is not None:
                 self._act(verdict)
-                self._warn_if_blind(verdict, span)
+                self._blind.ended(verdict.step, span)
         except Exception as error:  # noqa: BLE001 -- telemetry must never break the application
             self._fault(error)
 
@@ -241,21 +243,6 @@ class LoopGuardSpanProcessor(SpanProcessor):
             self._timer.forget(verdict.run)
             self._telemetry.run_ended(verdict.run.agent, verdict.report, verdict.run.gaps)
 
-    def _warn_if_blind(self, verdict: Verdict, span: ReadableSpan) -> None:
-        """Say once what the spans do not show: a guard that sees nothing stops nothing."""
-        step = verdict.step
-        if self._is_blind_known or step is None or step.kind != "tool":
-            return
-        if step.arguments is UNKNOWN:
-            self._is_blind_known = True
-            scope = "" if span.instrumentation_scope is None else span.instrumentation_scope.name
-            _logger.warning(_BLIND, step.name, repr(scope), content_switch(scope) or _NO_SWITCH)
-
-    def _warn_if_unseen(self, run: Run, report: RunReport) -> None:
-        unseen = run.places.unseen
-        if unseen and not report.tool_calls and unseen == report.model_calls:
-            _logger.warning(_UNSEEN, unseen, run.id)
-
     def _closed(self, run: Run, report: RunReport | None) -> None:
         """Hear that a run has ended that no span ended."""
         try:
@@ -271,7 +258,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._timer.forget(run)
         self._describe(run)
         self._telemetry.run_ended(run.agent, report, run.gaps)
-        self._warn_if_unseen(run, report)
+        warn_if_unseen(run, report)
 
     def _came_out(self, run: Run, stop: str, result: str) -> None:
         """Hear that a stop is asked for, or what became of it, on any thread."""
@@ -294,3 +281,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
             self._faults.add(kind)
             with suppress(Exception), self._aside:
                 _logger.error(_FAULT, exc_info=error)
+
+
+def _first(in_code: _Option | None, said: _Option | None, default: _Option) -> _Option:
+    """Return an option from code, else from the environment, else the default."""
+    return next((value for value in (in_code, said) if value is not None), default)

@@ -18,18 +18,13 @@ from otel_loopguard.abort.hooks import (
     name_of,
 )
 from otel_loopguard.forks import renew_in_children
+from otel_loopguard.options.kinds import BUILT_IN, BuiltIn
 from otel_loopguard.policy import PolicyError
 from otel_loopguard.runs import Run
 from otel_loopguard.steps import SpanKey
 
-BuiltIn: TypeAlias = Literal["gate", "cancel"]
-"""`gate`: model requests of the run do not leave. `cancel`: its root task is cancelled, if steps
-still start although requests were refused, or if none is made because the run hangs."""
-
 Word: TypeAlias = AbortResult | Literal["asked"]
 """What is told of a stop: that it is asked for, then what became of it."""
-
-BUILT_IN: tuple[BuiltIn, ...] = ("gate", "cancel")
 
 _PATIENCE = 3
 """Refused requests after which a run that keeps asking counts as one that goes on."""

@@ -14,7 +14,16 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class PolicyError(ValueError):
-    """A policy that cannot be followed; the text names path, value and expectation."""
+    """A policy that cannot be followed; the text names path, value and expectation.
+
+    Attributes:
+        path: what is wrong, as the text names it (`limits.max_steps`); empty for a whole file.
+
+    """
+
+    def __init__(self, message: str, *, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
 
 
 def joined(path: str, key: str) -> str:
@@ -47,7 +56,8 @@ def refuse_unknown(
                 f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(allowed)}"
             )
             shown = f"{path}{_cut(name)}"
-            raise PolicyError(f"{shown}: there is no such option here; {hints.get(name, guess)}")
+            message = f"{shown}: there is no such option here; {hints.get(name, guess)}"
+            raise PolicyError(message, path=shown)
 
 
 def wrong(path: str, expected: str, value: object) -> PolicyError:
@@ -56,7 +66,7 @@ def wrong(path: str, expected: str, value: object) -> PolicyError:
         shown = repr(value)
     except Exception:  # noqa: BLE001 -- a foreign value, or an integer too long to print
         shown = f"a {type(value).__qualname__} that cannot be shown"
-    return PolicyError(f"{path}: expected {expected}, got {_cut(shown)}")
+    return PolicyError(f"{path}: expected {expected}, got {_cut(shown)}", path=path)
 
 
 def _cut(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, TypeAlias, TypeVar, cast
+from typing import Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from otel_loopguard.options.errors import joined, wrong
 from otel_loopguard.settings import Scope
@@ -13,9 +13,16 @@ from otel_loopguard.settings import Scope
 Mode: TypeAlias = Literal["observe", "enforce"]
 """`observe` reports, `enforce` stops runs as well."""
 
+BuiltIn: TypeAlias = Literal["gate", "cancel"]
+"""`gate`: model requests of the run do not leave. `cancel`: its root task is cancelled, if steps
+still start although requests were refused, or if none is made because the run hangs."""
+
+BUILT_IN: tuple[BuiltIn, ...] = ("gate", "cancel")
+"""The built-in stops, as options name them."""
+
 _Made = TypeVar("_Made")
 
-_LARGEST = 2**63 - 1
+LARGEST = 2**63 - 1
 """What an attribute of a span can hold."""
 _OFF = "(0 switches it off)"
 
@@ -67,35 +74,39 @@ def count_of(value: object, path: str) -> int | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise wrong(path, f"a whole number of at least 1 {_OFF}", value)
-    if value > _LARGEST:
-        raise wrong(path, f"a whole number of at most {_LARGEST}", value)
+    if value > LARGEST:
+        raise wrong(path, f"a whole number of at most {LARGEST}", value)
     return value or None
 
 
-def count_between(lowest: int, highest: int) -> Callable[[object, str], int | None]:
-    """Return what reads a whole number in a range; `None` for 0 and `None`."""
+class CountBetween(NamedTuple):
+    """Reads a whole number in a range; `None` for 0 and `None`."""
 
-    def read(value: object, path: str) -> int | None:
+    lowest: int
+    highest: int
+
+    def __call__(self, value: object, path: str) -> int | None:
+        """Return the number."""
         number = count_of(value, path)
-        if number is not None and not lowest <= number <= highest:
-            raise wrong(path, f"a whole number from {lowest} to {highest} {_OFF}", value)
+        if number is not None and not self.lowest <= number <= self.highest:
+            between = f"from {self.lowest} to {self.highest}"
+            raise wrong(path, f"a whole number {between} {_OFF}", value)
         return number
 
-    return read
 
+class AmountOf(NamedTuple):
+    """Reads a number above 0 of something; `None` for 0 and `None`."""
 
-def amount_of(what: str) -> Callable[[object, str], float | None]:
-    """Return what reads a number above 0 of something; `None` for 0 and `None`."""
+    what: str
 
-    def read(value: object, path: str) -> float | None:
+    def __call__(self, value: object, path: str) -> float | None:
+        """Return the number."""
         if value is None:
             return None
         number = _finite(value)
         if number is None or number < 0:
-            raise wrong(path, f"{what} above 0 {_OFF}", value)
+            raise wrong(path, f"{self.what} above 0 {_OFF}", value)
         return number or None
-
-    return read
 
 
 def number_of(

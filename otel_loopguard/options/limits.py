@@ -9,7 +9,7 @@ import msgspec
 
 from otel_loopguard.detectors import RULES
 from otel_loopguard.options.errors import joined, refuse_unknown
-from otel_loopguard.options.kinds import amount_of, count_between, count_of, switch_of, table_of
+from otel_loopguard.options.kinds import AmountOf, CountBetween, count_of, switch_of, table_of
 from otel_loopguard.settings import Limits
 
 LIMIT_OF_RULE = {
@@ -79,7 +79,7 @@ def limits_over(current: Limits, table: Mapping[str, object], path: str) -> Limi
 
     """
     refuse_unknown(table, Limits.__struct_fields__, path, _HINTS if path else _KEYWORDS)
-    made = {name: _READERS.get(name, count_of)(value, path + name) for name, value in table.items()}
+    made = {name: READERS.get(name, count_of)(value, path + name) for name, value in table.items()}
     return msgspec.structs.replace(current, **made)
 
 
@@ -89,15 +89,15 @@ def _counts_of(value: object, path: str) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count is not None}
 
 
-_seconds_of = amount_of("a number of seconds")
+_seconds_of = AmountOf("a number of seconds")
 
-_READERS: dict[str, Callable[[object, str], object]] = {
+READERS: dict[str, Callable[[object, str], object]] = {
     "max_calls_per_tool": _counts_of,
     "max_duration_s": _seconds_of,
     "max_idle_s": _seconds_of,
-    "max_cost_usd": amount_of("US dollars"),
-    "max_steps_per_minute": count_between(1, 10_000),  # the times of so many steps are kept
+    "max_cost_usd": AmountOf("US dollars"),
+    "max_steps_per_minute": CountBetween(1, 10_000),  # the times of so many steps are kept
     "compare_arguments": switch_of,
-    "loop_pattern_window": count_between(2, 256),
+    "loop_pattern_window": CountBetween(2, 256),
 }
 """What reads the limits that are no mere counts."""

@@ -10,7 +10,7 @@ from otel_loopguard.detectors import RULES as WITH_THRESHOLDS
 from otel_loopguard.detectors._stagnation_classes import WEIGHTS
 from otel_loopguard.detectors.stagnation import Stagnation
 from otel_loopguard.options.errors import refuse_unknown, wrong
-from otel_loopguard.options.kinds import amount_of, count_of, number_of, switch_of, table_of
+from otel_loopguard.options.kinds import AmountOf, count_of, number_of, switch_of, table_of
 from otel_loopguard.options.limits import LIMIT_OF_RULE
 from otel_loopguard.settings import Limits, Thresholds
 
@@ -46,9 +46,10 @@ _HINTS: Mapping[Whose, Mapping[str, str]] = {
 }
 _LEVELS = ("warn", "abort")
 _OPTIONS = ("enabled", *_LEVELS)
-_HEAVIEST = 100
-_WEIGHT = f"a number from -{_HEAVIEST} to {_HEAVIEST}"
-_score_of = amount_of("a score")
+HEAVIEST = 100
+"""The weight of a class of `stagnation` is at most so large, and at least as small."""
+_WEIGHT = f"a number from -{HEAVIEST} to {HEAVIEST}"
+_score_of = AmountOf("a score")
 
 
 def rules_over(
@@ -89,17 +90,16 @@ def _thresholds_of(
     table: Mapping[str, object] = {} if value is True else table_of(value, path, expected)
     own = ("weights",) if whose == "run" and rule == STAGNATION else ()
     refuse_unknown(table, (*_OPTIONS, *own), f"{path}.", _hints_for(rule))
-    if not switch_of(table.get("enabled", True), f"{path}.enabled"):
-        return None
+    is_on = switch_of(table.get("enabled", True), f"{path}.enabled")
     start = current or DEFAULT_RULES.get(rule)
-    if start is None and not any(level in table for level in _LEVELS):
+    if is_on and start is None and not any(level in table for level in _LEVELS):
         raise wrong(path, "warn, abort or both, for this rule has no thresholds of its own", value)
     read = _score_of if rule == STAGNATION else count_of
     warn, abort = (
         read(table[level], f"{path}.{level}") if level in table else getattr(start, level, None)
         for level in _LEVELS
     )
-    return Thresholds(warn=warn, abort=abort)
+    return Thresholds(warn=warn, abort=abort) if is_on else None
 
 
 def _hints_for(rule: str) -> Mapping[str, str]:
@@ -125,7 +125,7 @@ def weights_over(
     made = {
         name: None
         if weight is None
-        else number_of(weight, f"{own}.{name}", _WEIGHT, lowest=-_HEAVIEST, highest=_HEAVIEST)
+        else number_of(weight, f"{own}.{name}", _WEIGHT, lowest=-HEAVIEST, highest=HEAVIEST)
         for name, weight in table.items()
     }
     laid = {**current, **made}

@@ -58,7 +58,8 @@ def _price_of(value: object, path: str, _current: Price | None) -> Price | None:
         if given is not None:
             made[name] = number_of(given, f"{path}.{name}", expected, lowest=0)
         elif name in _NEEDED:
-            raise PolicyError(f"{path}.{name}: is missing; expected {expected}")
+            missing = f"{path}.{name}"
+            raise PolicyError(f"{missing}: is missing; expected {expected}", path=missing)
     return Price(**made)
 
 
@@ -77,4 +78,4 @@ def masking_over(current: Masking, table: Mapping[str, object], path: str) -> Ma
     try:
         return Masking(**{**msgspec.structs.asdict(current), **made})
     except ValueError as error:  # of a key; it names itself
-        raise PolicyError(str(error)) from None
+        raise PolicyError(str(error), path=f"{path}.keys") from None

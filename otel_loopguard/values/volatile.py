@@ -110,8 +110,9 @@ _KEYS: Final = frozenset(
     )
 )
 
-_NAME: Final = r"[A-Za-z][A-Za-z0-9_.-]{0,63}"
-_KEY: Final = re.compile(rb"""["'](%b)\\*["'] ?:""" % _NAME.encode())
+KEY_NAME: Final = r"[A-Za-z][A-Za-z0-9_.-]{0,63}"
+"""What the name of a key looks like, in results and in `masking.keys`."""
+_KEY: Final = re.compile(rb"""["'](%b)\\*["'] ?:""" % KEY_NAME.encode())
 _VALUE: Final = re.compile(
     rb""" ?(?:-?[0-9][0-9.eE+-]{0,40}(?=[],}\s\\"'])|"[^"\\]*(?:\\.[^"\\]*)*\""""
     rb"""|\\"[^"\\]*\\"|'[^'\\]*')"""
@@ -147,7 +148,7 @@ class Masking(msgspec.Struct, frozen=True, kw_only=True):
                     f"masking.patterns: {pattern!r} is no regular expression: {error}"
                 ) from error
         for key in self.keys:
-            if not re.fullmatch(_NAME, key):
+            if not re.fullmatch(KEY_NAME, key):
                 raise ValueError(
                     f"masking.keys: {key!r} is no key; expected a letter, then letters, digits, "
                     "'_', '-' and '.', at most 64 in all"

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import Span
 
 from otel_loopguard import AbortHook, LoopGuardSpanProcessor, Policy, guarded_run
-from otel_loopguard.abort.ladder import BuiltIn
+from otel_loopguard.options.kinds import BuiltIn
 from otel_loopguard.policy import Mode
 from otel_loopguard.testing import ModelServer
 from tests.frameworks._framework import Framework, Job, Tool

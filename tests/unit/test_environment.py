@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from otel_loopguard import LoopGuardSpanProcessor, Policy, PolicyError, read_policy
-from otel_loopguard.environment import resolve_mode
+from otel_loopguard.environment import read_configuration, resolve_mode
 
 OBSERVING, ENFORCING, SILENT = Policy(mode="observe"), Policy(mode="enforce"), Policy()
 
@@ -77,7 +77,8 @@ def test_the_first_that_says_a_mode_is_heard(
 ) -> None:
     variables = {} if variable is None else {"OTEL_LOOPGUARD_MODE": variable}
 
-    assert resolve_mode(in_code, policy, can_stop=can_stop, variables=variables) == expected
+    said = read_configuration(variables, policy=policy).mode
+    assert resolve_mode(in_code, said, can_stop=can_stop) == expected
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,8 @@ def test_a_mode_that_does_not_exist_names_where_it_stands(
     in_code: Any, variable: str, said: str
 ) -> None:
     with pytest.raises(PolicyError) as raised:
-        resolve_mode(in_code, SILENT, can_stop=False, variables={"OTEL_LOOPGUARD_MODE": variable})
+        configured = read_configuration({"OTEL_LOOPGUARD_MODE": variable})
+        resolve_mode(in_code, configured.mode, can_stop=False)
 
     assert str(raised.value) == said
 
