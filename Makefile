@@ -12,7 +12,7 @@ benchmarks := $(sort $(wildcard benchmarks/bench_*.py))
 
 .PHONY: demo test test-core test-frameworks $(frameworks:%=test-framework-%) test-providers \
 	test-system test-oldest test-all-pythons test-core-install pythons coverage lint types docs bench \
-	mutants recordings-page rule-pages bench-peers $(benchmarks) build requirements clean
+	mutants recordings-page rule-pages policy-schema bench-peers $(benchmarks) build requirements clean
 
 test: test-core test-frameworks
 
@@ -79,6 +79,9 @@ recordings-page:
 
 rule-pages:
 	$(in) dev python -m scripts.rule_pages
+
+policy-schema:
+	$(in) dev python -m scripts.policy_schema
 
 bench: $(benchmarks)
 
