@@ -46,7 +46,7 @@ def read_named(path: str) -> Policy:
     """
     if is_word(path):
         return Policy() if path == "default" else Policy.none()
-    text = _text(path)
+    text = read_text(path, or_else="; expected a policy file, or 'default' or 'none'")
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -67,13 +67,19 @@ def tell_warnings(policies: Mapping[str, Policy], console: Console) -> None:
             console.print(f"{name}: {warning}")
 
 
-def _text(path: str) -> str:
+def read_text(path: str, *, or_else: str = "") -> str:
+    """Return the text of a policy file; `or_else` is added to the error if there is no such file.
+
+    Raises:
+        PolicyError: the file cannot be read; names it.
+
+    """
     try:
         data = Path(path).read_bytes()
     except OSError as error:
         message = f"{path}: the policy file cannot be read: {error.strerror or error}"
         if not Path(path).exists():
-            message += "; expected a policy file, or 'default' or 'none'"
+            message += or_else
         raise PolicyError(message) from None
     try:
         return data.decode()

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from otel_loopguard.cli.backtest import backtest
+from otel_loopguard.cli.check_config import check_config
 from otel_loopguard.cli.doctor import doctor
 from otel_loopguard.cli.replay import replay
 from otel_loopguard.version import VERSION
@@ -29,6 +30,7 @@ program = typer.Typer(
 program.command()(replay)
 program.command()(backtest)
 program.command()(doctor)
+program.command()(check_config)
 
 
 @program.callback()

@@ -33,7 +33,7 @@ def joined(path: str, key: str) -> str:
 
 def quoted(name: str) -> str:
     """Return a name between quotes, cut if it is long."""
-    return _cut(json.dumps(name, ensure_ascii=False))
+    return cut(json.dumps(name, ensure_ascii=False))
 
 
 def refuse_unknown(
@@ -55,7 +55,7 @@ def refuse_unknown(
             guess = (
                 f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(allowed)}"
             )
-            shown = f"{path}{_cut(name)}"
+            shown = f"{path}{cut(name)}"
             message = f"{shown}: there is no such option here; {hints.get(name, guess)}"
             raise PolicyError(message, path=shown)
 
@@ -66,8 +66,9 @@ def wrong(path: str, expected: str, value: object) -> PolicyError:
         shown = repr(value)
     except Exception:  # noqa: BLE001 -- a foreign value, or an integer too long to print
         shown = f"a {type(value).__qualname__} that cannot be shown"
-    return PolicyError(f"{path}: expected {expected}, got {_cut(shown)}", path=path)
+    return PolicyError(f"{path}: expected {expected}, got {cut(shown)}", path=path)
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """Return a text as errors show it: not all of it if it is long."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

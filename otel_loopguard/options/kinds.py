@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Literal, TypeAlias, TypeVar, cast
+
+import msgspec
 
 from otel_loopguard.options.errors import joined, wrong
 from otel_loopguard.settings import Scope
@@ -79,7 +81,7 @@ def count_of(value: object, path: str) -> int | None:
     return value or None
 
 
-class CountBetween(NamedTuple):
+class CountBetween(msgspec.Struct, frozen=True):
     """Reads a whole number in a range; `None` for 0 and `None`."""
 
     lowest: int
@@ -94,7 +96,7 @@ class CountBetween(NamedTuple):
         return number
 
 
-class AmountOf(NamedTuple):
+class AmountOf(msgspec.Struct, frozen=True):
     """Reads a number above 0 of something; `None` for 0 and `None`."""
 
     what: str

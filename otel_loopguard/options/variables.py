@@ -190,7 +190,5 @@ def unknown(name: str) -> PolicyError | None:
 
 def renamed(error: PolicyError, variable: Variable, name: str) -> PolicyError:
     """Return an error about an option as one about the variable that set it."""
-    if not error.path.startswith(variable.option):
-        return PolicyError(f"{name}: {error}", path=name)
     path = name + error.path[len(variable.option) :]
     return PolicyError(name + str(error)[len(variable.option) :], path=path)

@@ -1,4 +1,4 @@
-"""The JSON Schema of a policy file: as the options are, and of the same opinion as what reads them."""
+"""The JSON Schema of a policy file: as the options are, and of one mind with what reads them."""
 
 from __future__ import annotations
 

@@ -260,3 +260,15 @@ class TestWhatComesFirst:
         monkeypatch.setenv("OTEL_LOOPGUARD_ABORT", "gate")
 
         assert LoopGuardSpanProcessor().mode == "enforce"
+
+
+def test_the_page_has_every_variable_and_what_it_sets_and_takes() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `OTEL_LOOPGUARD_")]
+    said = [
+        f"| `{name}` | `{variable.option}` | {variable.takes} |"
+        for name, variable in {**OF_POLICY, **OF_PROCESSOR}.items()
+    ]
+
+    assert rows[0].startswith(f"| `{CONFIG}` |")
+    assert rows[1:] == said

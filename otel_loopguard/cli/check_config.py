@@ -1,0 +1,113 @@
+"""`otel-loopguard check-config`: what is wrong with a policy file and the variables, and where."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from importlib.resources import files
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+
+from otel_loopguard.cli.config_summary import Summary, summary_of
+from otel_loopguard.cli.json_lines import json_line
+from otel_loopguard.cli.policies import read_text
+from otel_loopguard.environment import config_path, lay_over
+from otel_loopguard.mistakes import Examined, Remark, examine
+from otel_loopguard.options.variables import given
+from otel_loopguard.policy import Policy, PolicyError
+
+WRONG = 2
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What `--json` prints."""
+
+    file: str | None
+    variables: tuple[str, ...]
+    """Those that are set."""
+    errors: tuple[Remark, ...]
+    warnings: tuple[Remark, ...]
+    in_force: Summary | None
+    """`None` where there is an error."""
+
+
+def check_config(
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="A policy file; without one, that of OTEL_LOOPGUARD_CONFIG.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object, and nothing else.")
+    ] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of policy files, and exit.")
+    ] = False,
+) -> None:
+    """Check a policy file, and the variables OTEL_LOOPGUARD_* that are laid over it.
+
+    Names each mistake with its line and what was expected, else says what is in force. Exits with
+    0; with 2 if there is a mistake, or the file cannot be read.
+    """
+    if schema:
+        text = files("otel_loopguard").joinpath("loopguard.schema.json").read_bytes()
+        sys.stdout.buffer.write(text)
+        return
+    checked = _check(file or config_path())
+    console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    if as_json:
+        sys.stdout.buffer.write(json_line(checked))
+        sys.stdout.flush()
+    else:
+        for line in (
+            *_lines(checked.errors, checked.file, ""),
+            *_lines(checked.warnings, checked.file, "warning: "),
+        ):
+            console.print(line)
+        if checked.in_force is not None:
+            sys.stdout.write(checked.in_force.text(checked.file, checked.variables))
+    if checked.errors:
+        raise typer.Exit(WRONG)
+
+
+def _check(path: str | None) -> Checked:
+    examined = Examined(policy=Policy()) if path is None else _of_file(path)
+    configuration, of_variables = lay_over(examined.policy or Policy(), os.environ)
+    errors = (
+        *examined.mistakes,
+        *(Remark(message=str(error), path=error.path) for error in of_variables),
+    )
+    of_file = {remark.message: remark for remark in examined.doubts}
+    warnings = [of_file.get(text, Remark(message=text)) for text in configuration.policy.warnings]
+    return Checked(
+        file=path,
+        variables=tuple(sorted(given(os.environ))),
+        errors=errors,
+        warnings=() if errors else tuple(warnings),
+        in_force=None if errors else summary_of(configuration),
+    )
+
+
+def _of_file(path: str) -> Examined:
+    try:
+        return examine(read_text(path))
+    except PolicyError as error:
+        without_name = str(error).removeprefix(f"{path}: ")
+        return Examined(policy=None, mistakes=(Remark(message=without_name, path="."),))
+
+
+def _lines(remarks: Iterable[Remark], file: str | None, kind: str) -> Iterable[str]:
+    for remark in remarks:
+        if file is None or remark.path.startswith("OTEL_") or not (remark.path or remark.line):
+            yield f"{kind}{remark.message}"
+        else:
+            place = file if remark.line is None else f"{file}:{remark.line}"
+            yield f"{place}: {kind}{remark.message}"
