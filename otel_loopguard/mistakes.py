@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
 
 import msgspec
 
@@ -113,11 +113,11 @@ def _doubt(warning: str, places: Mapping[str, Keys], lines: Mapping[Keys, int]) 
 def _places(value: Any, keys: Keys = (), shown: str = "") -> Iterator[tuple[str, Keys]]:
     """Walk through a mapping: each place as errors show it, and its keys."""
     if isinstance(value, list):
-        for place, each in enumerate(value):
+        for place, each in enumerate(cast("Sequence[Any]", value)):
             yield f"{shown}[{place}]", (*keys, place)
             yield from _places(each, (*keys, place), f"{shown}[{place}]")
     elif isinstance(value, dict):
-        for key, each in value.items():
+        for key, each in cast("Mapping[str, Any]", value).items():
             here = (*keys, key)
             # A name that is not known is shown as it is, an agent's always between quotes.
             yield f"{shown}.{cut(key)}".removeprefix("."), here

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from tests._tables import is_list, is_table
+
 Schema: TypeAlias = Mapping[str, Any]
 
 ANNOTATIONS = {"$schema", "$defs", "title", "description", "default", "format", "properties"}
@@ -19,7 +21,7 @@ def accepts(value: Any, schema: Schema, root: Schema | None = None) -> bool:
     ) and all(
         accepts(value[name], of, whole)
         for name, of in schema.get("properties", {}).items()
-        if isinstance(value, dict) and name in value
+        if is_table(value) and name in value
     )
 
 
@@ -49,7 +51,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _others(value: Any, schema: Schema, root: Schema) -> bool:
-    if not isinstance(value, dict):
+    if not is_table(value):
         return True
     others = [value[name] for name in value if name not in schema.get("properties", {})]
     allowed = schema["additionalProperties"]
@@ -66,9 +68,7 @@ _KEYWORDS: Mapping[str, Callable[[Any, Schema, Schema], bool]] = {
     "maximum": lambda v, s, _: not _is_number(v) or not v > s["maximum"],
     "minLength": lambda v, s, _: not isinstance(v, str) or len(v) >= s["minLength"],
     "pattern": lambda v, s, _: not isinstance(v, str) or bool(re.search(s["pattern"], v)),
-    "items": lambda v, s, r: (
-        not isinstance(v, (list, tuple)) or all(accepts(each, s["items"], r) for each in v)
-    ),
-    "required": lambda v, s, _: not isinstance(v, dict) or {*s["required"]} <= {*v},
+    "items": lambda v, s, r: not is_list(v) or all(accepts(each, s["items"], r) for each in v),
+    "required": lambda v, s, _: not is_table(v) or {*s["required"]} <= {*v},
     "additionalProperties": _others,
 }

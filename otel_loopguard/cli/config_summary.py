@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -78,7 +78,8 @@ def _listed(said: Mapping[str, Any]) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "(" + ", ".join(f"{name} {each}" for name, each in value.items()) + ")"
+        counts = cast("Mapping[str, object]", value)
+        return "(" + ", ".join(f"{name} {each}" for name, each in counts.items()) + ")"
     return str(value).lower() if isinstance(value, bool) else f"{value}"
 
 

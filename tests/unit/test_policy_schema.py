@@ -6,7 +6,6 @@ import copy
 import json
 import math
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from otel_loopguard.policy import Policy, PolicyError
 from scripts.policy_schema import LEVELS, TARGET, written
 from scripts.rule_page_policy import policy_text
 from tests._json_schema import accepts
+from tests._tables import is_list, is_table
 from tests.unit import test_policy, test_policy_laws, test_policy_tools, test_policy_usage
 
 if sys.version_info >= (3, 11):
@@ -38,18 +38,18 @@ def table_of(test: Any) -> list[tuple[Any, ...]]:
 
 def in_file(value: Any) -> bool:
     """Say whether a file can say this: TOML has no null, and names are text."""
-    if isinstance(value, Mapping):
+    if is_table(value):
         return all(isinstance(key, str) and in_file(each) for key, each in value.items())
-    if isinstance(value, list):
+    if is_list(value):
         return all(map(in_file, value))
     return isinstance(value, (str, int, float))
 
 
 def beyond_a_schema(value: Any) -> bool:
     """Say whether JSON has no such number, or takes it for a whole one."""
-    if isinstance(value, Mapping):
+    if is_table(value):
         return any(map(beyond_a_schema, value.values()))
-    if isinstance(value, list):
+    if is_list(value):
         return any(map(beyond_a_schema, value))
     return isinstance(value, float) and (math.isnan(value) or value.is_integer())
 
@@ -149,9 +149,9 @@ def is_valid(said: Any) -> bool:
 
 def places(value: Any) -> list[tuple[Any, Any]]:
     """Return each container in a value with each of its keys, all the way down."""
-    keys: Any = value if isinstance(value, dict) else range(len(value))
+    keys: Any = value if is_table(value) else range(len(value))
     here = [(value, key) for key in keys]
-    inside = [each for _, key in here if isinstance(each := value[key], (dict, list))]
+    inside: list[Any] = [value[key] for _, key in here if type(value[key]) in (dict, list)]
     return [*here, *(place for each in inside for place in places(each))]
 
 

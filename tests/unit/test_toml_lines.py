@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from otel_loopguard.options.toml_lines import Keys, lines_of
+from tests._tables import is_list, is_table
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -78,9 +79,9 @@ def test_lines(text: str, lines: dict[Keys, int] | None):
 
 def places(value: Any, path: Keys = ()) -> list[Keys]:
     """Return where there is something in a document."""
-    if isinstance(value, dict):
+    if is_table(value):
         entries: list[tuple[Any, Any]] = [*value.items()]
-    elif isinstance(value, list):
+    elif is_list(value):
         entries = [*enumerate(value)]
     else:
         return []
@@ -133,7 +134,7 @@ class Writer(NamedTuple):
     def value(self, value: Any, path: Keys) -> None:
         if isinstance(value, str):
             self.text(value)
-        elif isinstance(value, list):
+        elif is_list(value):
             self.add("[")
             for place, each in enumerate(value):
                 self.add(self.pick("", " ", "\n", " # ] [[x]]\n\n"))
@@ -142,7 +143,7 @@ class Writer(NamedTuple):
                 last = place + 1 == len(value)
                 self.add(self.pick("", "\n", ",") if last else self.pick(",", "\n,", ", #\n"))
             self.add(self.pick("]", "\n]"))
-        elif isinstance(value, dict):
+        elif is_table(value):
             self.add("{")
             for place, (key, each) in enumerate(value.items()):
                 self.add(", " if place else self.pick("", " "))
@@ -152,7 +153,7 @@ class Writer(NamedTuple):
             self.add(json.dumps(value))
 
     def pair(self, path: Keys, start: int, value: Any) -> None:
-        if isinstance(value, dict) and len(value) == 1 and self.draw(some.booleans()):
+        if is_table(value) and len(value) == 1 and self.draw(some.booleans()):
             [(key, inner)] = value.items()
             return self.pair((*path, key), start, inner)
         self.dotted(path, start)
@@ -163,16 +164,16 @@ class Writer(NamedTuple):
         """Write what is in a table: pairs first, then tables under headings of their own."""
         later: list[tuple[str, Any]] = []
         for key, value in table.items():
-            tables = isinstance(value, list) and value and all(isinstance(v, dict) for v in value)
-            if (tables or isinstance(value, dict)) and self.pick("here", "later") == "later":
+            tables = is_list(value) and value and all(is_table(v) for v in value)
+            if (tables or is_table(value)) and self.pick("here", "later") == "later":
                 later.append((key, value))
                 continue
             self.pair((*path, key), len(path), value)
             self.add(self.pick("\n", " # a = 1\n", "\r\n", "\n\n"))
         for key, value in later:
-            for place, each in enumerate(value if isinstance(value, list) else [value]):
-                own: Keys = (*path, key, place) if isinstance(value, list) else (*path, key)
-                self.heading(own, brackets=2 if isinstance(value, list) else 1)
+            for place, each in enumerate(value if is_list(value) else [value]):
+                own: Keys = (*path, key, place) if is_list(value) else (*path, key)
+                self.heading(own, brackets=2 if is_list(value) else 1)
                 self.table(each, own)
 
     def heading(self, path: Keys, brackets: int) -> None:
