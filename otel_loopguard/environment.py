@@ -71,12 +71,16 @@ def read_configuration(
 
 
 def lay_over(
-    policy: Policy, variables: Mapping[str, str]
+    policy: Policy, variables: Mapping[str, str] | None = None
 ) -> tuple[Configuration, tuple[PolicyError, ...]]:
-    """Return `policy` with the variables laid over it, and what is wrong with those left out."""
+    """Return `policy` with the variables laid over it, and what is wrong with those left out.
+
+    Those of the process are taken if `variables` is `None`.
+    """
     made: dict[str, Any] = {}
     mistakes: list[PolicyError] = []
-    for name, text in given(variables).items():
+    environment = os.environ if variables is None else variables
+    for name, text in given(environment).items():
         try:
             if name in OF_POLICY:
                 policy_over = made.get("policy", policy)

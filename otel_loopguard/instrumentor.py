@@ -10,6 +10,7 @@ from typing import Any
 # The file keeps its types from mypy.
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]
 
+from otel_loopguard.environment import lay_over
 from otel_loopguard.installation import install, uninstall
 from otel_loopguard.policy import Policy, PolicyError
 
@@ -33,7 +34,7 @@ class LoopGuardInstrumentor(BaseInstrumentor):  # type: ignore[misc]
 
     def _instrument(self, **options: Any) -> None:
         try:
-            install(Policy.from_mapping(options) if options else None)
+            install(_policy_of(options) if options else None)
         except PolicyError as error:
             _logger.error(_NOT_ACTIVE, error)  # noqa: TRY400 -- the mistake is the user's
             if _logger.hasHandlers():  # OpenTelemetry's may be the only one: nobody reads it now
@@ -41,3 +42,9 @@ class LoopGuardInstrumentor(BaseInstrumentor):  # type: ignore[misc]
 
     def _uninstrument(self, **_: Any) -> None:
         uninstall()
+
+
+def _policy_of(options: dict[str, Any]) -> Policy:
+    """Return the policy of a YAML configuration: that takes the place of the policy file."""
+    policy = Policy.from_mapping(options)
+    return lay_over(policy)[0].policy  # mistakes in variables are told where the guard is made
