@@ -65,3 +65,9 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
             for held in vars(sys.modules.get(name, object)).values():
                 if hasattr(held, "cache_clear"):
                     held.cache_clear()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_guards_of_other_files() -> None:
+    """Let go of guards that other files' tests left behind: they are asked until collected."""
+    gc.collect()

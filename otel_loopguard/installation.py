@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from otel_loopguard.abort.hooks import AbortHook
-    from otel_loopguard.abort.ladder import BuiltIn
     from otel_loopguard.dialects import Dialect
+    from otel_loopguard.options.kinds import BuiltIn
     from otel_loopguard.policy import Mode, Policy
 
 
@@ -28,8 +28,8 @@ class GuardOptions(TypedDict, total=False):
     abort: Iterable[BuiltIn] | None
     meter_provider: MeterProvider | None
     logger_provider: LoggerProvider | None
-    log_events: bool
-    hook_timeout_s: float
+    log_events: bool | None
+    hook_timeout_s: float | None
     dialects: Iterable[Dialect] | None
 
 
