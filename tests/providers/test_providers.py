@@ -137,21 +137,36 @@ def test_the_yaml_configuration_of_opentelemetry(tmp_path: Path) -> None:
     assert counts[0] == 2
 
 
-@pytest.mark.parametrize("mode", ["observe", "enforce"])
-def test_a_loop_that_somebody_wrote_is_stopped_with_no_line_of_code(mode: str) -> None:
+@pytest.mark.parametrize(
+    ("variables", "requests", "ending"),
+    [
+        ({}, 21, "BadRequestError"),
+        ({"OTEL_LOOPGUARD_MODE": "enforce"}, 5, "RunAborted"),
+        ({"OTEL_LOOPGUARD_MODE": "enforce", "OTEL_LOOPGUARD_MAX_LLM_CALLS": "3"}, 3, "RunAborted"),
+        ({"OTEL_LOOPGUARD_CONFIG": "{policy}"}, 4, "RunAborted"),
+        (
+            {"OTEL_LOOPGUARD_CONFIG": "{policy}", "OTEL_LOOPGUARD_MODE": "observe"},
+            21,
+            "BadRequestError",
+        ),
+    ],
+)
+def test_a_loop_that_somebody_wrote_is_stopped_with_no_line_of_code(
+    tmp_path: Path, variables: Mapping[str, str], requests: int, ending: str
+) -> None:
+    policy = tmp_path / "loopguard.toml"
+    policy.write_text('mode = "enforce"\n\n[limits]\nmax_llm_calls = 4\n')
     with model_server(cap=20) as server:
         done = run(
             INSTRUMENT,
             sys.executable,
             str(HERE / "_loop.py"),
             server.url,
-            OTEL_LOOPGUARD_MODE=mode,
             OTEL_TRACES_EXPORTER="none",
             OTEL_METRICS_EXPORTER="none",
             OTEL_LOGS_EXPORTER="none",
+            **{name: text.format(policy=policy) for name, text in variables.items()},
         )
-        requests = server.count()
+        arrived = server.count()
 
-    expected = "RunAborted" if mode == "enforce" else "BadRequestError"
-    assert done.stdout.split() == [expected, str(min(requests, 20))]
-    assert requests == (5 if mode == "enforce" else 21)
+    assert (done.stdout.split(), arrived) == ([ending, str(min(requests, 20))], requests)
