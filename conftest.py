@@ -69,5 +69,8 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.fixture(scope="module", autouse=True)
 def no_guards_of_other_files() -> None:
-    """Let go of guards that other files' tests left behind: they are asked until collected."""
+    """Shut down what examples and other files' tests left behind: it would be asked as well."""
     gc.collect()
+    gate = sys.modules.get("otel_loopguard.abort.model_gate")
+    for guard in tuple(getattr(gate, "_keepers", ())):
+        guard.shutdown()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from weakref import WeakMethod
 
-from opentelemetry.metrics import Meter, Observation
+from opentelemetry.metrics import CallbackOptions, Meter, Observation
 from opentelemetry.util.types import AttributeValue
 
 from otel_loopguard import semconv
@@ -21,7 +22,8 @@ class Instruments:
     Args:
         meter: makes them.
         info: attributes of the guard at work.
-        evictions: how much was forgotten, by store, because the store was full.
+        evictions: a method of the guard's that says how much was forgotten, by store, because
+            the store was full. Nothing is told of a guard that is there no more.
 
     """
 
@@ -83,12 +85,21 @@ class Instruments:
             "Time from a trip to the stop",
             explicit_bucket_boundaries_advisory=_SECONDS_TO_STOP,
         )
-        meter.create_observable_gauge(
-            semconv.METRIC_INFO, [lambda _: [Observation(1, info)]], "1", "The guard at work"
-        )
+        # The meter keeps what it asks for ever; it must not keep the guard as well.
+        of_guard = WeakMethod(evictions)
+
+        def at_work(_: CallbackOptions) -> list[Observation]:
+            return [] if of_guard() is None else [Observation(1, info)]
+
+        def evicted(_: CallbackOptions) -> list[Observation]:
+            ask = of_guard()
+            counts = {} if ask is None else ask()
+            return [Observation(n, {semconv.STORE: store}) for store, n in counts.items()]
+
+        meter.create_observable_gauge(semconv.METRIC_INFO, [at_work], "1", "The guard at work")
         meter.create_observable_counter(
             semconv.METRIC_EVICTIONS,
-            [lambda _: [Observation(n, {semconv.STORE: s}) for s, n in evictions().items()]],
+            [evicted],
             "{eviction}",
             "What was forgotten because a store was full",
         )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
 
-from otel_loopguard import Policy, RunAborted, guarded_run, telemetry
+from otel_loopguard import LoopGuardSpanProcessor, Policy, RunAborted, guarded_run, telemetry
 from otel_loopguard.version import VERSION
 from tests._tracing import ONE_RULE, Traced, traced
 
@@ -261,3 +263,15 @@ def test_runs_that_go_on_are_counted_up_and_down(process: Traced) -> None:
         assert process.total("loopguard.run.active") == 2
     assert process.total("loopguard.run.active") == 0
     assert process.total("loopguard.runs") == 2
+
+
+@pytest.mark.parametrize("meters", ["of the process", "its own"])
+def test_a_guard_that_nobody_has_is_let_go_of_and_told_of_no_more(
+    process: Traced, meters: str
+) -> None:
+    given = process.meters if meters == "its own" else None
+    guard = weakref.ref(LoopGuardSpanProcessor(mode="observe", meter_provider=given))
+    gc.collect()
+
+    assert guard() is None
+    assert process.points("loopguard.info", "loopguard.evictions") == []
