@@ -82,6 +82,8 @@ class Admission:
         if self.refused_by is not None:
             self.refused_by.refused_requests += 1
             self.refusals = self.refused_by.refused_requests
+            if self.refused_by is not run:
+                run.refused_by = self.refused_by
             _prevent(run, node)
         if opened or hearing.is_news:
             self.verdict = hearing.verdict(node, opened=opened)

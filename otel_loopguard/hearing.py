@@ -23,7 +23,8 @@ class Hearing:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self._parties = [_Party(run), *(_Party(outer, is_outer=True) for outer in run.around())]
+        own = [] if run.ended else [_Party(run)]
+        self._parties = [*own, *(_Party(outer, is_outer=True) for outer in run.around())]
 
     def begin(self, step: Step, *, prevented: bool) -> bool:
         """Tell of a step that starts; say whether it is refused and so does not happen.
@@ -56,19 +57,26 @@ class Hearing:
         for party in self._parties:
             party.run.places.give_up(started_ns)
 
-    def record(self, step: Step, *, refused: bool = False, late_ns: int | None = None) -> None:
+    def record(
+        self, step: Step, *, started_ns: int = 0, refused: bool = False, is_late: bool = False
+    ) -> None:
         """Tell what came out of a step; one that was `refused` has happened all the same.
 
-        `late_ns` is when it started, where it shows only now that it is a step.
+        One that `is_late` shows only now that it is a step.
         """
         for party in self._parties:
-            party.record(step, refused=refused, late_ns=late_ns)
+            party.record(step, started_ns, refused=refused, is_late=is_late)
 
     def verdict(self, node: Node | None, step: Step | None = None, *, opened: bool) -> Verdict:
         """Return what it all meant for the run, and for those around it."""
-        own, *outer = self._parties
+        first, *outer = self._parties
         around = tuple([each.verdict(node, step, opened=each.is_new()) for each in outer])
-        return own.verdict(node, step, opened=opened, around=around)
+        return first.verdict(node, step, opened=opened, around=around)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the run is over, and so are those around it."""
+        return not self._parties
 
     @property
     def is_news(self) -> bool:
@@ -123,14 +131,18 @@ class _Party:
             ahead = run.ahead
             self.take(run.guard.check(self.seen(step), commit=not prevented, ahead=ahead))
 
-    def record(self, step: Step, *, refused: bool, late_ns: int | None) -> None:
+    def record(self, step: Step, started_ns: int, *, refused: bool, is_late: bool) -> None:
+        """Tell what came out of a step."""
         run = self.run
         if run.trip is not None:
-            run.escaped = run.escaped or refused
-            is_after = late_ns is not None and late_ns > run.tripped.wall_ns
-            self.went_on = is_after and step.kind in COUNTED
+            is_after = started_ns > run.tripped.wall_ns
+            is_trip = run.trip.span == step.span
+            # It may have been another run that refused it, before this one tripped.
+            escaped = refused and (is_after or is_trip or not self._is_outer)
+            run.escaped = run.escaped or escaped
+            self.went_on = is_late and is_after and step.kind in COUNTED
             # The call that tripped the run by itself did not start after the trip.
-            self.ran_on = self.went_on or (refused and run.trip.span != step.span)
+            self.ran_on = self.went_on or (escaped and not is_trip)
             run.steps_after_trip += self.ran_on
         self.take(run.guard.record(self.seen(step)))
 

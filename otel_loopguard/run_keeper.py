@@ -97,8 +97,6 @@ class RunKeeper:
                 carried = None if self._converses else carried
             run = Run(run_id, kind, policy, slot, carried)
             run.conversation, run.outer = conversation, outer
-            if outer is not None:  # those that are over are let go of
-                outer.outer = next(iter(outer.around()), None)
             run.guard.start(at_s)
             run.root = run.top = root
             for idle in self.going.idle():

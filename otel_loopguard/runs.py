@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -54,6 +53,7 @@ class Run:
         "outcomes",
         "outer",
         "places",
+        "refused_by",
         "refused_requests",
         "requested",
         "responses",
@@ -75,8 +75,7 @@ class Run:
         slot: Slot,
         carried: Carried | None = None,
     ) -> None:
-        self.id = run_id
-        self.kind = kind
+        self.id, self.kind = run_id, kind
         self.guard = LoopGuard(policy, carried=carried)
         self.is_timed = policy.settings.is_timed
         """Whether a limit on time may be reached while nothing happens."""
@@ -104,11 +103,12 @@ class Run:
         """What has become of the built-in stops: which one, and `asked` or how."""
         self.unheard: tuple[object, ...] = ()
         """Abort hooks that failed, to be asked again while steps still start."""
-        self.steps_after_trip = 0
-        self.started_over = False
+        self.steps_after_trip, self.started_over = 0, False
         self.escaped = False
         """A model call ran although it was refused: its client is not one that the gate knows."""
         self.refused_requests = 0
+        self.refused_by: Run | None = None
+        """The run around it whose trip has refused a request of this one."""
         self.places = Places()
         """Model requests that are on their way."""
         self.open_calls: dict[Node, None] = {}
@@ -149,8 +149,9 @@ class Run:
 
     @property
     def is_stopped_by_us(self) -> bool:
-        """Whether a built-in stop has reached the run, or one around it."""
-        return any(result == "ok" for run in self._and_outer() for _, result in run.outcomes)
+        """Whether a built-in stop has reached the run, be it that of one around it."""
+        runs = (self, *self.around())
+        return self.refused_by is not None or any(run.is_reached for run in runs)
 
     @property
     def stopped_by(self) -> Run | None:
@@ -159,23 +160,27 @@ class Run:
         What a hook did nobody knows: it may have told somebody, no more. It counts as a stop if
         nothing has started since.
         """
-        for run in self._and_outer():
-            reached = any(result == "ok" for _, result in run.outcomes)
-            if reached or (run.heard and not run.steps_after_trip):
+        for run in (self, *self.around()):
+            if run.is_reached or (run.heard and not run.steps_after_trip):
                 return run
-        return None
+        return self.refused_by
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether a built-in stop has reached this very run."""
+        return any(result == "ok" for _, result in self.outcomes)
 
     def around(self) -> tuple[Run, ...]:
-        """Return the runs around it that go on, nearest first."""
-        if self.outer is None:
-            return ()
-        return tuple(run for run in self._and_outer() if run is not self and not run.ended)
-
-    def _and_outer(self) -> Iterator[Run]:
-        run: Run | None = self
-        while run is not None:
-            yield run
-            run = run.outer
+        """Return the runs around it that go on, nearest first; let go of those that are over."""
+        found: list[Run] = []
+        run = self
+        while (outer := run.outer) is not None:
+            if outer.ended:
+                run.outer = outer.outer
+            else:
+                found.append(outer)
+                run = outer
+        return tuple(found)
 
     def starts_over_at(self, node: Node) -> bool:
         """Say whether a span is the next run of a framework that left this one's span open.
@@ -222,7 +227,8 @@ class Run:
         caller = node.counted_above()
         if caller is not None and caller.kind == "tool" and not caller.delegates:
             caller.delegates = True
-            for run in (self, *self.around()):
+            owner = caller.run  # a run around this one may have made the call
+            for run in () if owner is None else (owner, *owner.around()):
                 run.guard.delegated()
 
     def has_come_back(self, node: Node, step: Step, ended_ns: int) -> None:

@@ -65,8 +65,12 @@ class Slot:
 
         Those that are over are let go of: one may be made inside the other for ever.
         """
-        while self.outer is not None and self.outer.explicit_id is None:
-            self.outer = self.outer.outer
+        slot = self
+        while (outer := slot.outer) is not None:
+            if outer.explicit_id is None:
+                slot.outer = outer.outer
+            else:
+                slot = outer
         return self if self.explicit_id is not None else self.outer
 
 

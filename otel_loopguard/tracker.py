@@ -239,12 +239,11 @@ class RunTracker:
         if (node.prevented and step.kind == "llm") or (is_late and step.kind == "agent"):
             return None
         if is_late:
-            joined, opened = self._join(node, shown, _no_name)
-            if joined is not None and node.kind == "llm":
-                joined.has_come_back(node, step, record.ended_ns or 0)
-                Hearing(joined).give_up_place(record.started_ns)
+            opened = self._join_late(node, shown)
         run = node.run
-        if run is None or run.ended or node.kind is None:
+        if run is not None and run.ended and node.kind is not None:
+            return self._outlived(run, node, step, record)
+        if run is None or node.kind is None:
             if node.part_of is not None:
                 node.part_of.told = add_up(node.part_of, step)
             return None if run is None or not opened else Hearing(run).verdict(node, opened=True)
@@ -258,9 +257,26 @@ class RunTracker:
         whole = add_up(node, known)
         placed = node.placed(whole, timed=not self._live)
         run.gaps.take(placed)
-        late_ns = record.started_ns if is_late else None
-        hearing.record(placed, refused=node.refused, late_ns=late_ns)
+        began_ns = record.started_ns
+        hearing.record(placed, started_ns=began_ns, refused=node.refused, is_late=is_late)
         if step.kind == "llm":
             run.requested.ask(node, placed)
             self.runs.answered(run, placed)
         return asides.with_them(hearing.verdict(node, placed, opened=opened))
+
+    def _join_late(self, node: Node, shown: Shown) -> bool:
+        """Find the run of a span that shows at its end what it is; say whether it was opened."""
+        run, opened = self._join(node, shown, _no_name)
+        if run is not None and node.kind == "llm":
+            run.has_come_back(node, shown.step, shown.record.ended_ns or 0)
+            Hearing(run).give_up_place(shown.record.started_ns)
+        return opened
+
+    def _outlived(self, run: Run, node: Node, step: Step, record: SpanRecord) -> Verdict | None:
+        """Tell the runs around one that is over what came out of a step that has outlived it."""
+        hearing = Hearing(run)
+        if hearing.is_empty:
+            return None
+        placed = node.placed(add_up(node, step), timed=not self._live)
+        hearing.record(placed, started_ns=record.started_ns, refused=node.refused)
+        return hearing.verdict(node, placed, opened=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -41,6 +41,8 @@ class World:
         self.url = ""
         self.seen: Counter[str] = Counter()
         """Requests by path."""
+        self.headers: Mapping[str, str] = {}
+        """Those of the last request."""
         self.failures: list[int] = []
         """Statuses that it answers with before it answers as it should."""
         self.answers: dict[str, Response] = {}
@@ -49,6 +51,7 @@ class World:
     async def answer(self, request: Request) -> Response:
         path = request.url.path
         self.seen[path] += 1
+        self.headers = request.headers
         body = await request.body()
         if self.failures:
             status = self.failures.pop(0)

@@ -66,5 +66,17 @@ class RootTask:
             delivered()
 
 
+class _Nobody:
+    """Stands for the task of a run whose code does not run at the moment."""
+
+    def cancel(self, wanted: Callable[[], bool], delivered: Callable[[], object]) -> bool:
+        """Say that nobody can be asked."""
+        del wanted, delivered
+        return False
+
+
+NOBODY = _Nobody()
+
+
 def _cancellations(task: asyncio.Task[object]) -> int:
     return getattr(task, "cancelling", lambda: 0)()

@@ -2,16 +2,21 @@
 
 A generator has a context of its own, as if it were a thread: what is current in it, its run and its
 spans, is not current for whoever pulls it, and it does not matter in which context that happens.
+Only the task that waits for an item may be cancelled: whoever has one does work of its own.
 """
 
 from __future__ import annotations
 
 import contextvars
 import inspect
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import Any, TypeVar, cast
+
+from otel_loopguard.abort.cancel_task import NOBODY, RootTask
+from otel_loopguard.slots import CURRENT, Slot
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -54,6 +59,8 @@ def _yielding(
 ) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         with block():
+            # While it works the loop stands still, so a cancellation would reach somebody else.
+            _slot_in(contextvars.copy_context()).task = NOBODY
             return (yield from function(*args, **kwargs))
 
     @wraps(function)
@@ -71,16 +78,19 @@ def _async_yielding(
     async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         inside = contextvars.copy_context()
         with _entered(block(), inside):
-            items = function(*args, **kwargs)
-            asked = items.asend(None)
+            slot, items = _slot_in(inside), function(*args, **kwargs)
+            asked = _first_of(items)
             while True:
+                slot.task = RootTask.running()
                 try:
                     item = await _Await(asked, inside)
                 except StopAsyncIteration:
                     return
+                slot.task = NOBODY
                 try:
                     asked = items.asend((yield item))
                 except GeneratorExit:
+                    slot.task = RootTask.running()
                     await _Await(items.aclose(), inside)
                     raise
                 except BaseException as error:  # noqa: BLE001 -- the generator says what it means
@@ -94,6 +104,25 @@ _KINDS: tuple[tuple[Callable[[object], bool], Callable[..., Callable[..., Any]]]
     (inspect.isasyncgenfunction, _async_yielding),
     (inspect.isgeneratorfunction, _yielding),
 )
+
+
+def _slot_in(context: contextvars.Context) -> Slot:
+    """Return the slot of the block that was entered in a context."""
+    slot = context[CURRENT]
+    return Slot() if slot is None else slot
+
+
+def _first_of(items: AsyncGenerator[Any, Any]) -> Awaitable[Any]:
+    """Ask for the first item, and tell the loop nothing of the generator.
+
+    Who closes all that are open at the end of a loop then closes the one around it alone.
+    """
+    hooks = sys.get_asyncgen_hooks()
+    sys.set_asyncgen_hooks(None, None)
+    try:
+        return items.asend(None)
+    finally:
+        sys.set_asyncgen_hooks(*hooks)
 
 
 @contextmanager

@@ -111,7 +111,11 @@ class Ladder:
         if "cancel" not in self.built_in or task is None:
             return
         self._say_once(run, "cancel", "asked")
-        if not task.cancel(lambda: not run.ended, lambda: self._say_once(run, "cancel", "ok")):
+
+        def wanted() -> bool:  # the task may have gone on to something else
+            return run.slot.task is task and not run.ended
+
+        if not task.cancel(wanted, lambda: self._say_once(run, "cancel", "ok")):
             self._say_once(run, "cancel", "failed")
 
     def _ask(self, run: Run, hooks: Sequence[AbortHook]) -> None:

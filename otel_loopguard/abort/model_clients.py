@@ -108,9 +108,11 @@ def _is_prepared_request(call: Call) -> bool:
 def _is_aiohttp_request(call: Call) -> bool:
     session = call.client
     address = session._build_url(call.argument(1, "str_or_url"))  # noqa: SLF001 -- with its base
-    given: dict[str, str] = dict(call.kwargs.get("headers") or ())
+    headers: Any = call.kwargs.get("headers")
+    # What can be read only once is left to the request.
+    names = dict(headers) if isinstance(headers, (Mapping, list, tuple)) else ()
     return is_model_request(
-        str(call.argument(0, "method")), str(address), (*session.headers, *given)
+        str(call.argument(0, "method")), str(address), (*session.headers, *names)
     )
 
 

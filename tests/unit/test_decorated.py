@@ -432,3 +432,85 @@ def test_an_error_of_a_generator_that_was_not_stopped_passes_through(process: Tr
         assert raised.value is error
 
     asyncio.run(main())
+
+
+# ------------------------------------------------------------------- whose task is cancelled
+
+
+def test_whoever_has_an_item_is_not_cancelled_for_the_generator(process: Traced) -> None:
+    process.guard(Policy.none(), mode="enforce")
+
+    @guarded_run(max_idle_s=0.05)
+    async def stream() -> AsyncGenerator[int]:
+        for number in range(2):
+            turn(process)
+            yield number
+
+    @guarded_run(max_idle_s=0.05)
+    def items() -> Generator[int]:
+        for number in range(2):
+            turn(process)
+            yield number
+
+    async def reads_slowly() -> list[int]:
+        got: list[int] = []
+        with pytest.raises(RunAborted):
+            async for number in stream():
+                got.append(number)
+                await asyncio.sleep(0.3)
+        with pytest.raises(RunAborted):
+            for number in items():
+                got.append(number)
+                await asyncio.sleep(0.3)
+        return got
+
+    assert asyncio.run(reads_slowly()) == [0, 0]
+
+
+def test_the_task_that_waits_for_an_item_is_cancelled_and_no_other(process: Traced) -> None:
+    process.guard(Policy.none(), mode="enforce")
+
+    @guarded_run(max_idle_s=0.1)
+    async def stream() -> AsyncGenerator[int]:
+        turn(process)
+        yield 1
+        with process.tool():
+            await asyncio.sleep(20)
+
+    async def main() -> str:
+        items = stream()
+        await anext(items)
+
+        async def waits() -> None:
+            with pytest.raises(RunAborted):
+                await anext(items)
+
+        await asyncio.create_task(waits())
+        await asyncio.sleep(0.05)
+        return "unharmed"
+
+    assert asyncio.run(main()) == "unharmed"
+
+
+def test_a_generator_that_is_left_open_is_closed_with_its_loop(process: Traced) -> None:
+    process.guard(Policy.none())
+    heard: list[object] = []
+
+    @guarded_run()
+    async def stream() -> AsyncGenerator[int]:
+        try:
+            turn(process)
+            yield 1
+        finally:
+            await asyncio.sleep(0)
+            heard.append("cleaned")
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, told: heard.append(told))
+        kept.append(stream())
+        await anext(kept[0])
+
+    kept: list[AsyncGenerator[int]] = []
+    asyncio.run(main())
+    assert heard == ["cleaned"]

@@ -373,6 +373,19 @@ def test_a_failure_that_is_raised_gives_its_place_back(process: Traced, world: W
         ask_with(aiohttp_raising)
 
 
+@pytest.mark.parametrize("path", [CHAT, "/v1/search"])
+def test_headers_that_can_be_read_only_once_arrive(process: Traced, path: str) -> None:
+    process.guard(limit(2), mode="enforce")
+
+    async def ask() -> None:
+        headers: Any = iter([("X-Key", "k")])
+        async with aiohttp.ClientSession() as session:
+            await session.post(at(path), json={}, headers=headers)
+
+    ask_with(ask)
+    assert WORLD[0].headers["X-Key"] == "k"
+
+
 async def aiohttp_nobody() -> None:
     async with aiohttp.ClientSession() as session:
         await session.post(f"http://127.0.0.1:9{CHAT}", json={})

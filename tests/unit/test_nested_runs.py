@@ -577,6 +577,82 @@ def test_what_goes_on_after_the_outer_block_is_held_against_the_inner_alone(
     assert report_of(outer).rule is None
 
 
+def test_a_stop_of_the_outer_run_does_not_outlive_it(process: Traced) -> None:
+    process.guard(Policy.none(), mode="enforce")
+    goes_on, is_over = threading.Event(), threading.Event()
+
+    def work() -> RunReport | None:
+        with guarded_run("inner") as inner:
+            turn(process)
+            goes_on.set()
+            assert is_over.wait(20)
+            with suppress(ValueError), guarded_run("mistaken") as mistaken:
+                turn(process)
+                raise ValueError("the application's own")
+            assert report_of(mistaken).status != "aborted"
+            turn(process)
+        return inner.report
+
+    with ThreadPoolExecutor(1) as pool:
+        with guarded_run("outer", max_tool_calls=1) as outer:
+            ended = pool.submit(contextvars.copy_context().run, work)
+            assert goes_on.wait(20)
+            with process.tool():
+                pass
+            with pytest.raises(RunAborted):
+                request_model(process)
+        is_over.set()
+        report = ended.result(20)
+
+    assert (report_of(outer).status, report_of(outer).rule) == ("aborted", "tool_call_budget")
+    assert report is not None
+    assert (report.status, report.stopped_with, report.model_calls) == ("running", None, 3)
+
+
+def test_what_comes_out_after_the_inner_block_counts_for_the_outer(process: Traced) -> None:
+    process.guard(Policy.none().with_limits(max_total_tokens=40), mode="enforce")
+
+    def streamed() -> Any:
+        with guarded_run():
+            return process.tracer.start_span("chat m", attributes={"gen_ai.operation.name": "chat"})
+
+    with guarded_run("outer") as outer:
+        for _ in range(3):
+            span = streamed()
+            span.set_attribute("gen_ai.usage.input_tokens", 15)
+            span.end()
+        assert open_runs(process)["outer"].guard.stats().open_steps == 0
+        with pytest.raises(RunAborted):
+            request_model(process)
+
+    assert (report_of(outer).input_tokens, report_of(outer).rule) == (45, "token_budget")
+
+
+def test_a_call_that_runs_a_block_is_no_call_of_the_inner_run(process: Traced) -> None:
+    process.guard(Policy.none())
+    outer, inner = guarded_run("outer"), guarded_run("inner")
+    boss, research = process.agent("boss"), process.tool("research")
+    with outer, boss, research, inner, process.agent("scout"), process.tool():
+        pass
+
+    assert (report_of(outer).tool_calls, report_of(inner).tool_calls) == (1, 1)
+
+
+def test_what_the_inner_run_alone_refused_is_not_held_against_the_outer(process: Traced) -> None:
+    process.guard(Policy.none(), mode="enforce")
+    with guarded_run("outer", max_tool_calls=1) as outer:
+        with guarded_run("inner", max_llm_calls=1):
+            with process.chat():
+                pass
+            with process.chat():  # its client is none that the gate knows
+                for _ in range(2):
+                    with process.tool():
+                        pass
+        assert not open_runs(process)["outer"].escaped
+
+    assert (report_of(outer).rule, report_of(outer).steps_after_trip) == ("tool_call_budget", 0)
+
+
 def test_what_goes_on_after_the_inner_block_belongs_to_the_outer(process: Traced) -> None:
     process.guard(Policy.none())
 
@@ -632,6 +708,28 @@ def test_blocks_that_are_opened_inside_each_other_for_ever_are_let_go_of(process
     asyncio.run(main())
     assert len(depths) == 62
     assert max(depths) <= 3
+
+
+def test_so_are_blocks_that_overlap_with_the_one_after_the_next(process: Traced) -> None:
+    process.guard(Policy.none())
+
+    def depth(held: Slot | Run | None) -> int:
+        return 0 if held is None else 1 + depth(held.outer)
+
+    blocks: list[tuple[contextvars.Context, guarded_run]] = []
+    inside = contextvars.copy_context()
+    for _ in range(30):
+        inside, block = inside.copy(), guarded_run()
+        inside.run(block.__enter__)
+        inside.run(lambda: process.tracer.start_span("execute_tool t").end())
+        blocks.append((inside, block))
+        if len(blocks) > 2:
+            left, oldest = blocks.pop(0)
+            left.run(oldest.__exit__, None, None, None)
+        assert depth(inside[CURRENT]) <= 4
+        assert max(depth(run) for run in open_runs(process).values()) <= 4
+    for context_of, block in reversed(blocks):
+        context_of.run(block.__exit__, None, None, None)
 
 
 def test_a_run_that_baggage_names_has_no_run_inside_it(process: Traced) -> None:

@@ -24,6 +24,9 @@ import asyncio, signal, sys, threading, time
 from otel_loopguard import Policy, guarded_run, signal_process
 from tests._tracing import traced
 
+# What starts tests in the background has its processes ignore the signal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 def agent(process, name="scout"):
     with guarded_run(name) as run, process.agent():
         process.work(50)
@@ -57,7 +60,8 @@ def process() -> Generator[Traced]:
 @pytest.fixture
 def child() -> Generator[subprocess.Popen[str]]:
     """Run a process that waits for a signal."""
-    waiting = "import signal; print(flush=True); signal.pause()"
+    heard = "signal.signal(signal.SIGINT, signal.default_int_handler)"
+    waiting = f"import signal; {heard}; print(flush=True); signal.pause()"
     with subprocess.Popen(
         [sys.executable, "-c", waiting],
         stdout=subprocess.PIPE,
