@@ -18,6 +18,8 @@ import wrapt
 from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 
+from otel_loopguard.forks import renew_in_children
+
 if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import ReadableSpan, Span
@@ -42,19 +44,28 @@ class Attachment(SpanProcessor):
         self._met: WeakValueDictionary[int, AnyTracerProvider] = WeakValueDictionary()
         """By identity: not every provider can be hashed."""
         self._lock = threading.Lock()
+        renew_in_children(self, "_lock", threading.Lock)
 
     def attach(self, provider: AnyTracerProvider | None = None) -> bool:
         """Watch a provider (the global one if `None`); say whether it is one that can be watched.
 
-        A provider is joined once, however often this is called.
+        A provider is joined once, however often this is called. One that cannot be joined is told
+        of in the log: the application must get it all the same.
         """
-        chosen = trace.get_tracer_provider() if provider is None else provider
-        join = _way_into(chosen)
+        try:
+            return self._join(trace.get_tracer_provider() if provider is None else provider)
+        except Exception:
+            which = "the global one" if provider is None else repr(type(provider).__qualname__)
+            _logger.exception("the loop guard cannot watch a tracer provider: %s", which)
+            return False
+
+    def _join(self, provider: AnyTracerProvider) -> bool:
+        join = _way_into(provider)
         if join is None:
             return False
         with self._lock:
-            is_new = self._met.get(id(chosen)) is not chosen
-            self._met[id(chosen)] = chosen
+            is_new = self._met.get(id(provider)) is not provider
+            self._met[id(provider)] = provider
         if is_new:
             join(self)
         return True
@@ -72,20 +83,23 @@ class Attachment(SpanProcessor):
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Pass a span that starts on."""
-        if self.processor is not None:
-            self.processor.on_start(span, parent_context)
+        processor = self.processor  # another thread may take it off meanwhile
+        if processor is not None:
+            processor.on_start(span, parent_context)
 
     def on_end(self, span: ReadableSpan) -> None:
         """Pass a span that has ended on."""
-        if self.processor is not None:
-            self.processor.on_end(span)
+        processor = self.processor
+        if processor is not None:
+            processor.on_end(span)
 
     def shutdown(self) -> None:
         """Do nothing: one provider is shut down, others may go on."""
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Flush the processor."""
-        return self.processor is None or self.processor.force_flush(timeout_millis)
+        processor = self.processor
+        return processor is None or processor.force_flush(timeout_millis)
 
 
 class _Watchers:
@@ -93,25 +107,34 @@ class _Watchers:
 
     def __init__(self) -> None:
         self._all: list[Attachment] = []
-        self._original: Callable[..., None] = TracerProvider.__init__
-        self._patch: object = None
+        self._patches: dict[int, tuple[object, Callable[..., None]]] = {}
+        """Ours that are there, by identity, each with what it stands in front of. There are more
+        than one where somebody has patched over ours."""
         self._lock = threading.Lock()
+        renew_in_children(self, "_lock", threading.Lock)
 
     def add(self, watcher: Attachment) -> None:
         with self._lock:
             self._all = [*self._all, watcher]
-            if self._patch is None:
-                self._original = TracerProvider.__init__
-                self._patch = wrapt.FunctionWrapper(self._original, self._made)
-                TracerProvider.__init__ = self._patch  # type: ignore[method-assign]
+            if self._outermost() is None:
+                original = TracerProvider.__init__
+                patch = wrapt.FunctionWrapper(original, self._made)
+                self._patches[id(patch)] = (patch, original)
+                TracerProvider.__init__ = patch  # type: ignore[method-assign]
 
     def discard(self, watcher: Attachment) -> None:
         with self._lock:
             self._all = [each for each in self._all if each is not watcher]
             # Where somebody else has patched over it since, it stays.
-            if not self._all and vars(TracerProvider).get("__init__") is self._patch:
-                TracerProvider.__init__ = self._original  # type: ignore[method-assign]
-                self._patch = None
+            while not self._all and (original := self._outermost()) is not None:
+                del self._patches[id(vars(TracerProvider)["__init__"])]
+                TracerProvider.__init__ = original  # type: ignore[method-assign]
+
+    def _outermost(self) -> Callable[..., None] | None:
+        """Return what is behind the patch, if nobody has patched over it or put it away."""
+        found: object = vars(TracerProvider).get("__init__")
+        patch, original = self._patches.get(id(found), (None, None))
+        return original if patch is found else None
 
     def _made(
         self,
@@ -122,10 +145,7 @@ class _Watchers:
     ) -> None:
         init(*args, **named)
         for watcher in self._all:
-            try:
-                watcher.attach(provider)
-            except Exception:  # the application must get its provider
-                _logger.exception("the loop guard cannot watch %r", type(provider).__qualname__)
+            watcher.attach(provider)
 
 
 _watchers = _Watchers()

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypedDict
 
 from otel_loopguard.attachment import Attachment
+from otel_loopguard.forks import renew_in_children
 from otel_loopguard.processor import LoopGuardSpanProcessor
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ class _Installed:
     lock = threading.RLock()
 
 
+renew_in_children(_Installed, "lock")
+
+
 def install(
     policy: Policy | None = None, **options: Unpack[GuardOptions]
 ) -> LoopGuardSpanProcessor:
@@ -59,10 +63,9 @@ def install(
     with _Installed.lock:
         guard = LoopGuardSpanProcessor(policy, **options)
         uninstall()
-        attachment = Attachment(guard)
+        _Installed.attachment = attachment = Attachment(guard)
+        attachment.watch_new_ones()  # first, or one that is made meanwhile is missed
         attachment.attach()
-        attachment.watch_new_ones()
-        _Installed.attachment = attachment
     return guard
 
 

@@ -33,15 +33,25 @@ class LoopGuardInstrumentor(BaseInstrumentor):  # type: ignore[misc]
         return ()
 
     def _instrument(self, **options: Any) -> None:
+        for provider in ("tracer_provider", "meter_provider", "logger_provider"):
+            options.pop(provider, None)  # every instrumentor is given them; all are watched
         try:
             install(_policy_of(options) if options else None)
         except PolicyError as error:
             _logger.error(_NOT_ACTIVE, error)  # noqa: TRY400 -- the mistake is the user's
-            if _logger.hasHandlers():  # OpenTelemetry's may be the only one: nobody reads it now
-                sys.stderr.write(f"{_NOT_ACTIVE % error}\n")
+            _show(error)
+        except Exception as error:  # the instrumentations after this one must be loaded
+            _logger.exception(_NOT_ACTIVE, type(error).__qualname__)
+            _show(error)
 
     def _uninstrument(self, **_: Any) -> None:
         uninstall()
+
+
+def _show(error: Exception) -> None:
+    """Say what is wrong where it is seen: OpenTelemetry's log handler may be the only one."""
+    if _logger.hasHandlers():
+        sys.stderr.write(f"{_NOT_ACTIVE % error}\n")
 
 
 def _policy_of(options: dict[str, Any]) -> Policy:

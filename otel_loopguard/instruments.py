@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from weakref import WeakMethod
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+from weakref import WeakKeyDictionary
 
-from opentelemetry.metrics import CallbackOptions, Meter, Observation
+from opentelemetry.metrics import (
+    CallbackOptions,
+    MeterProvider,
+    Observation,
+    get_meter,
+    get_meter_provider,
+)
 from opentelemetry.util.types import AttributeValue
 
 from otel_loopguard import semconv
+from otel_loopguard.version import VERSION
 
 _STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _SECONDS = (0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 1800, 3600)
@@ -16,23 +25,38 @@ _SECONDS_TO_STOP = (0.001, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30)
 _TOKENS = (100, 1000, 5000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 5_000_000)
 
 
+SCOPE = "otel_loopguard"
+"""The instrumentation scope of all that the guard writes."""
+
+
+class Stores(Protocol):
+    """The bounded stores of one guard."""
+
+    def evicted(self) -> Mapping[str, int]:
+        """Return how much was forgotten because a store was full, by store."""
+        ...
+
+
+_AT_WORK: WeakKeyDictionary[Stores, tuple[MeterProvider | None, Mapping[str, AttributeValue]]]
+_AT_WORK = WeakKeyDictionary()
+"""The guards at work, each with where its metrics go and its attributes. A meter asks the callback
+that came first for all of them, and keeps it for ever: it must keep no guard."""
+
+
 class Instruments:
     """The instruments of one guard.
 
     Args:
-        meter: makes them.
+        provider: makes the meter; the global one if `None`.
         info: attributes of the guard at work.
-        evictions: a method of the guard's that says how much was forgotten, by store, because
-            the store was full. Nothing is told of a guard that is there no more.
+        stores: those of the guard.
 
     """
 
     def __init__(
-        self,
-        meter: Meter,
-        info: Mapping[str, AttributeValue],
-        evictions: Callable[[], Mapping[str, int]],
+        self, provider: MeterProvider | None, info: Mapping[str, AttributeValue], stores: Stores
     ) -> None:
+        meter = get_meter(SCOPE, VERSION, provider)
         counter, histogram = meter.create_counter, meter.create_histogram
         self.violations = counter(
             semconv.METRIC_VIOLATIONS, "{violation}", "Broken rules, once per level and run"
@@ -85,15 +109,16 @@ class Instruments:
             "Time from a trip to the stop",
             explicit_bucket_boundaries_advisory=_SECONDS_TO_STOP,
         )
-        # The meter keeps what it asks for ever; it must not keep the guard as well.
-        of_guard = WeakMethod(evictions)
+        self._stores = stores
+        _AT_WORK[stores] = (provider, info)
 
         def at_work(_: CallbackOptions) -> list[Observation]:
-            return [] if of_guard() is None else [Observation(1, info)]
+            return [Observation(1, each) for _, each in _at_work(provider)]
 
         def evicted(_: CallbackOptions) -> list[Observation]:
-            ask = of_guard()
-            counts = {} if ask is None else ask()
+            counts: Counter[str] = Counter()
+            for each, _info in _at_work(provider):
+                counts.update(each.evicted())
             return [Observation(n, {semconv.STORE: store}) for store, n in counts.items()]
 
         meter.create_observable_gauge(semconv.METRIC_INFO, [at_work], "1", "The guard at work")
@@ -103,3 +128,17 @@ class Instruments:
             "{eviction}",
             "What was forgotten because a store was full",
         )
+
+    def leave(self) -> None:
+        """Take the guard out of those at work."""
+        _AT_WORK.pop(self._stores, None)
+
+
+def _at_work(
+    provider: MeterProvider | None,
+) -> Iterator[tuple[Stores, Mapping[str, AttributeValue]]]:
+    """Yield the guards whose metrics go to a provider."""
+    one_for_all = get_meter_provider()
+    for stores, (given, info) in list(_AT_WORK.items()):
+        if (given or one_for_all) is (provider or one_for_all):
+            yield stores, info

@@ -116,7 +116,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._telemetry = Telemetry(
             self.policy,
             self.mode,
-            self._tracker.runs.evicted,
+            self._tracker.runs,
             meter_provider=meter_provider,
             logger_provider=logger_provider,
             log_events=_first(log_events, said.log_events, True),  # noqa: FBT003 -- the default
@@ -191,6 +191,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         """Stop watching, and let every request pass again."""
         self._is_shut_down = True
         self._timer.stop()
+        self._telemetry.leave()
         leave_requests(self)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:  # noqa: ARG002 -- nothing waits

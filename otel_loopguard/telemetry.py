@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import get_args
 
-from opentelemetry import metrics, trace
+from opentelemetry import trace
 from opentelemetry._logs import Logger, LoggerProvider, SeverityNumber, get_logger
 from opentelemetry.context import Context
 from opentelemetry.metrics import MeterProvider
@@ -17,14 +17,13 @@ from otel_loopguard import semconv
 from otel_loopguard.decisions import RunReport, Violation
 from otel_loopguard.detectors import Action
 from otel_loopguard.gaps import KINDS, Gap, Gaps
-from otel_loopguard.instruments import Instruments
+from otel_loopguard.instruments import SCOPE, Instruments, Stores
 from otel_loopguard.policy import Mode, Policy
 from otel_loopguard.version import VERSION
 
 NAMES = 200
 """Agent and tool names that metrics tell apart; every further one is `_OTHER`."""
 
-_SCOPE = "otel_loopguard"
 _OTHER = "_OTHER"
 _LOGS_HAVE_EVENTS = "event_name" in inspect.signature(Logger.emit).parameters
 """Older versions of the API know no log-based events."""
@@ -37,18 +36,16 @@ class Telemetry:
         self,
         policy: Policy,
         mode: Mode,
-        evictions: Callable[[], Mapping[str, int]],
+        stores: Stores,
         *,
         meter_provider: MeterProvider | None = None,
         logger_provider: LoggerProvider | None = None,
         log_events: bool = True,
     ) -> None:
         log_events = log_events and _LOGS_HAVE_EVENTS
-        self._logger = get_logger(_SCOPE, VERSION, logger_provider) if log_events else None
+        self._logger = get_logger(SCOPE, VERSION, logger_provider) if log_events else None
         self._instruments = Instruments(
-            metrics.get_meter(_SCOPE, VERSION, meter_provider),
-            {semconv.VERSION: VERSION, semconv.MODE: mode},
-            evictions,
+            meter_provider, {semconv.VERSION: VERSION, semconv.MODE: mode}, stores
         )
         self._rules = policy.rule_ids
         self._agents: set[str] = set()
@@ -71,6 +68,10 @@ class Telemetry:
                     semconv.ABORT_RESULT: result,
                 }
                 self._instruments.aborts.add(0, labels)
+
+    def leave(self) -> None:
+        """Tell of the guard no more: it is shut down."""
+        self._instruments.leave()
 
     def run_opened(self, agent: str) -> None:
         """Count a run that goes on."""

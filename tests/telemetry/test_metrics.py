@@ -275,3 +275,18 @@ def test_a_guard_that_nobody_has_is_let_go_of_and_told_of_no_more(
 
     assert guard() is None
     assert process.points("loopguard.info", "loopguard.evictions") == []
+
+
+def test_each_guard_at_work_is_told_of_and_one_that_is_shut_down_is_not(process: Traced) -> None:
+    def modes() -> list[str]:
+        info = process.points("loopguard.info")
+        return sorted(point.attributes["loopguard.mode"] for point in info)
+
+    first = process.guard(mode="observe")
+    second = process.guard(mode="enforce")
+    assert modes() == ["enforce", "observe"]
+    assert {n for _, n in process.counts("loopguard.evictions")} == {0}
+    first.shutdown()
+    assert modes() == ["enforce"]
+    second.shutdown()
+    assert modes() == []

@@ -8,14 +8,23 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Generator
+from functools import wraps
 from typing import Any
 
 import pytest
+from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from otel_loopguard import LoopGuardSpanProcessor, Policy, PolicyError, install, uninstall
+from otel_loopguard import (
+    LoopGuardSpanProcessor,
+    Policy,
+    PolicyError,
+    install,
+    instrumentor,
+    uninstall,
+)
 from otel_loopguard.attachment import Attachment
 from otel_loopguard.installation import GuardOptions
 from otel_loopguard.instrumentor import LoopGuardInstrumentor
@@ -99,6 +108,7 @@ def test_the_last_word_counts() -> None:
     install(ONE_RULE)
     assert Exported().loop() == 2
     assert first.policy == Policy.none()
+    gc.collect()
     with pytest.raises(PolicyError, match=r"^mode: "):
         install(mode="enforced")  # type: ignore[arg-type]
     assert Exported().loop() == 2, "a mistake leaves what was there"
@@ -192,7 +202,49 @@ def test_a_fault_of_ours_leaves_the_application_its_provider(
 
     monkeypatch.setattr(TracerProvider, "add_span_processor", fail)
     assert TracerProvider(shutdown_on_exit=False)
-    assert "the loop guard cannot watch 'TracerProvider'" in caplog.text
+    assert "the loop guard cannot watch a tracer provider: 'TracerProvider'" in caplog.text
+    uninstall()
+
+
+def test_what_cannot_be_watched_leaves_the_guard_installed(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken:
+        __slots__ = ()
+
+        def add_span_processor(self, processor: SpanProcessor) -> None:
+            raise OSError(processor)
+
+    monkeypatch.setattr(trace, "get_tracer_provider", Broken)
+    install(ONE_RULE)
+
+    assert "the loop guard cannot watch a tracer provider: the global one" in caplog.text
+    assert Exported().loop() == 2
+
+
+def test_what_is_put_back_behind_us_is_patched_again() -> None:
+    @wraps(INIT)
+    def theirs(self: TracerProvider, *args: Any, **named: Any) -> None:
+        INIT(self, *args, **named)
+
+    TracerProvider.__init__ = theirs  # type: ignore[method-assign]
+    install(ONE_RULE)
+    TracerProvider.__init__ = INIT  # type: ignore[method-assign]
+    install(ONE_RULE)
+
+    assert Exported().loop() == 2
+
+
+def test_a_guard_taken_off_in_the_middle_of_a_span_is_asked_no_more() -> None:
+    class TakenOff(Attachment):
+        processor = property(lambda _: seen.pop() if seen else None, lambda *_: None)  # type: ignore[assignment]
+
+    seen: list[Any] = []
+    process = Exported()
+    for processor in (LoopGuardSpanProcessor(mode="observe"), None):
+        seen = [processor]
+        TakenOff(LoopGuardSpanProcessor(mode="observe")).attach(process.provider)
+        process.provider.get_tracer("t").start_span("s")
 
 
 def test_the_options_are_those_of_the_guard() -> None:
@@ -209,22 +261,35 @@ def test_the_signature_of_a_provider_can_still_be_read() -> None:
 
 
 def test_the_instrumentor_installs_a_guard_and_takes_it_off() -> None:
-    instrumentor = LoopGuardInstrumentor()
-    instrumentor.instrument(rules={"repeated_result": {"warn": 3, "abort": 5}})
+    made = LoopGuardInstrumentor()
+    made.instrument(rules={"repeated_result": {"warn": 3, "abort": 5}})
     try:
         assert Exported().loop() > 0
     finally:
-        instrumentor.uninstrument()
+        made.uninstrument()
     assert Exported().loop() == 0
-    assert list(instrumentor.instrumentation_dependencies()) == []
+    assert list(made.instrumentation_dependencies()) == []
+
+
+def test_any_fault_leaves_the_instrumentations_after_it_alone(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr(instrumentor, "install", fail)
+    made = LoopGuardInstrumentor()
+    made.instrument(tracer_provider=TracerProvider(shutdown_on_exit=False))
+    made.uninstrument()
+    assert "the loop guard is not active: RecursionError" in caplog.text
 
 
 def test_a_mistake_in_its_options_is_told_and_the_application_goes_on(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    instrumentor = LoopGuardInstrumentor()
-    instrumentor.instrument(limits={"max_stepz": 5})
-    instrumentor.uninstrument()
+    made = LoopGuardInstrumentor()
+    made.instrument(limits={"max_stepz": 5})
+    made.uninstrument()
 
     [record] = [each for each in caplog.records if each.levelname == "ERROR"]
     assert record.getMessage() == (
