@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from typing import Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
 from opentelemetry.metrics import (
@@ -37,8 +37,10 @@ class Stores(Protocol):
         ...
 
 
-_AT_WORK: WeakKeyDictionary[Stores, tuple[MeterProvider | None, Mapping[str, AttributeValue]]]
-_AT_WORK = WeakKeyDictionary()
+Information: TypeAlias = Mapping[str, AttributeValue]
+"""The attributes of a guard at work."""
+
+_AT_WORK: WeakKeyDictionary[Stores, tuple[MeterProvider | None, Information]] = WeakKeyDictionary()
 """The guards at work, each with where its metrics go and its attributes. A meter asks the callback
 that came first for all of them, and keeps it for ever: it must keep no guard."""
 
@@ -53,9 +55,7 @@ class Instruments:
 
     """
 
-    def __init__(
-        self, provider: MeterProvider | None, info: Mapping[str, AttributeValue], stores: Stores
-    ) -> None:
+    def __init__(self, provider: MeterProvider | None, info: Information, stores: Stores) -> None:
         meter = get_meter(SCOPE, VERSION, provider)
         counter, histogram = meter.create_counter, meter.create_histogram
         self.violations = counter(
@@ -136,7 +136,7 @@ class Instruments:
 
 def _at_work(
     provider: MeterProvider | None,
-) -> Iterator[tuple[Stores, Mapping[str, AttributeValue]]]:
+) -> Iterator[tuple[Stores, Information]]:
     """Yield the guards whose metrics go to a provider."""
     one_for_all = get_meter_provider()
     for stores, (given, info) in list(_AT_WORK.items()):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from otel_loopguard.abort.model_paths import is_model_request, is_sdk_model_request
 
@@ -110,7 +110,8 @@ def _is_aiohttp_request(call: Call) -> bool:
     address = session._build_url(call.argument(1, "str_or_url"))  # noqa: SLF001 -- with its base
     headers: Any = call.kwargs.get("headers")
     # What can be read only once is left to the request.
-    names = dict(headers) if isinstance(headers, (Mapping, list, tuple)) else ()
+    can_be_read_again = isinstance(headers, (Mapping, list, tuple))
+    names: dict[str, str] = dict(cast("Any", headers)) if can_be_read_again else {}
     return is_model_request(
         str(call.argument(0, "method")), str(address), (*session.headers, *names)
     )
