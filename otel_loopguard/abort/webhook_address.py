@@ -91,7 +91,8 @@ def headers_of(given: object, address: Address) -> dict[str, str]:
 
 def _check_header(name: object, value: object) -> None:
     if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
-        raise PolicyError(f"webhook: headers: expected names of headers, got {name!r}")
+        # What is no name may be a whole header, with its secret.
+        raise PolicyError("webhook: headers: expected a name, such as 'Authorization', as each key")
     if name.lower() in _OURS:
         raise PolicyError(f"webhook: headers[{name!r}]: the webhook sets that itself; leave it out")
     if not isinstance(value, str) or not _HEADER_VALUE.fullmatch(value):

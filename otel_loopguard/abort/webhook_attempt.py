@@ -85,7 +85,7 @@ class Sender:
             with error:
                 said = f"was answered with status {error.code}"
                 return Answer(said, error.code, error.headers.get("Retry-After"))
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:  # or a bad proxy variable
             return Answer(f"got no answer, {_cause_of(error)}")
 
 
