@@ -110,6 +110,16 @@ class RunFinder(RunKeeper):
         with slot.lock:  # the block may be left on another thread at this moment
             return self._of_block(slot, node)
 
+    def expected(self, node: Node | None) -> Run | None:
+        """Return the run that a step of the calling code will be of, if that is open already."""
+        slot = CURRENT.get() if self._live else None
+        if slot is not None:
+            with slot.lock:
+                block = slot.going_on()
+            if block is not None:
+                return block.runs.get(self)
+        return None if node is None else node.run_above()
+
     def _of_block(self, slot: Slot | None, node: Node | None) -> tuple[Run | None, bool]:
         block = None if slot is None else slot.going_on()
         if block is None or block.explicit_id is None:

@@ -141,7 +141,7 @@ class RunTracker:
         """Read what is new in a model call's input, where that matters; outside the lock."""
         if step.kind != "llm":
             return None
-        run = None if node is None else node.run_above()
+        run = self.runs.expected(node)
         matters = run is None or run.waits_for_input or (node is not None and node.unsure)
         return read_input(record, self._dialects) if matters else None
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import json
 import sys
 import threading
 import time
 from collections.abc import Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import pytest
@@ -819,3 +820,35 @@ def test_a_block_with_limits_has_its_totals_to_itself_in_a_conversation(process:
         reports.append(report_of(run))
 
     assert [report.rule for report in reports] == [None, None, "tool_call_budget"]
+
+
+@pytest.mark.parametrize("inside", ["block", "agent"])
+def test_answers_of_calls_without_a_span_are_read_in_the_inner_run(
+    process: Traced, inside: str
+) -> None:
+    """What a call came to stands in the next model call's input, whatever is around the run."""
+    rules = {"rules": {"repeated_result": {"warn": 2, "abort": 3}}}
+    process.guard(Policy.from_mapping(rules, base=Policy.none()), mode="enforce")
+    said: list[Any] = [{"role": "user", "parts": [{"type": "text", "content": "go"}]}]
+    requests = 0
+
+    def ask(number: int) -> None:
+        call = {"type": "tool_call", "id": f"call-{number}", "name": "s", "arguments": {}}
+        answer = {"type": "tool_call_response", "id": f"call-{number}", "response": "same"}
+        known = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.input.messages": json.dumps(said),
+        }
+        turn = {"role": "assistant", "parts": [call], "finish_reason": "tool_call"}
+        with process.tracer.start_as_current_span("chat m", attributes=known) as span:
+            request_model(process)
+            span.set_attribute("gen_ai.output.messages", json.dumps([turn]))
+        said.extend([turn, {"role": "tool", "parts": [answer]}])
+
+    around = process.agent("boss") if inside == "agent" else nullcontext()
+    with guarded_run("outer"), around, pytest.raises(RunAborted), guarded_run("inner"):
+        for number in range(9):
+            ask(number)
+            requests += 1
+
+    assert requests == 3

@@ -411,7 +411,10 @@ def test_an_error_about_them_does_not_show_them(options: dict[str, Any]) -> None
         ({"secret": ""}, "secret: expected a text or bytes that are not empty"),
         ({"secret": 5}, "secret: expected a text or bytes"),
         ({"headers": ["a"]}, "headers: expected a mapping of texts, got list"),
-        ({"headers": {"a b": "c"}}, "headers: expected a name, such as 'Authorization', as each key"),
+        (
+            {"headers": {"a b": "c"}},
+            "headers: expected a name, such as 'Authorization', as each key",
+        ),
         ({"headers": {"Host": "c"}}, "'Host'.: the webhook sets that itself"),
         ({"headers": {"LOOPGUARD-SIGNATURE": "c"}}, "the webhook sets that itself"),
         ({"headers": {"a": 5}}, "'a'.: expected one line of visible ASCII"),
