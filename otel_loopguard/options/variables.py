@@ -16,9 +16,6 @@ PREFIX = "OTEL_LOOPGUARD_"
 CONFIG = f"{PREFIX}CONFIG"
 """The variable that names the policy file."""
 
-READ_ELSEWHERE = (f"{PREFIX}HASH_KEY",)
-"""Variables with this prefix that are no option of the policy or the processor."""
-
 _SWITCHES = {"true": True, "on": True, "false": False, "off": False}
 _SHORTEST_S = 1e-9
 _PAIRS = "names and values, such as {example}"
@@ -166,7 +163,7 @@ OF_PROCESSOR: Mapping[str, Variable] = {
 }
 """The variables that stand for arguments of the span processor, which no policy file has."""
 
-KNOWN = (CONFIG, *OF_POLICY, *OF_PROCESSOR, *READ_ELSEWHERE)
+KNOWN = (CONFIG, *OF_POLICY, *OF_PROCESSOR)
 """All variables that there are."""
 
 

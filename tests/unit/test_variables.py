@@ -49,7 +49,7 @@ def test_every_option_that_has_one_name_has_a_variable() -> None:
     assert {("rules", rule) for rule in RULES["run"]} <= paths
     assert {("masking", name) for name in Masking.__struct_fields__} <= paths
     assert {("mode",), ("scope",), ("usage", "price"), ("usage", "input_includes_cache")} <= paths
-    assert len({*KNOWN}) == len(KNOWN) == len(OF_POLICY) + len(OF_PROCESSOR) + 2
+    assert len({*KNOWN}) == len(KNOWN) == len(OF_POLICY) + len(OF_PROCESSOR) + 1
 
 
 @pytest.mark.parametrize(
