@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 
 from otel_loopguard.options.kinds import BuiltIn, mode_of
+from otel_loopguard.options.rules import RULES
+from otel_loopguard.options.toml_text import decoded
 from otel_loopguard.options.variables import (
     CONFIG,
     OF_POLICY,
@@ -19,6 +21,10 @@ from otel_loopguard.options.variables import (
     unknown,
 )
 from otel_loopguard.policy import Mode, Policy, PolicyError
+
+OF_A_BAD_FILE = Policy(rules={rule: {"warn": 1} for rule in RULES["run"]})
+"""Stands for the policy of a file that cannot be followed, where variables are laid over it: a rule
+without thresholds is no mistake of a variable while the file may have meant to give them."""
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +48,7 @@ def read_configuration(
     """Read the variables `OTEL_LOOPGUARD_*` and the policy file that one of them names.
 
     With a `policy` from code the file is not read, and the variables that stand for options of a
-    policy are only checked: code comes first.
+    policy are only checked, as if they were laid over it: code comes first.
 
     Args:
         variables: those of the process if `None`.
@@ -55,11 +61,13 @@ def read_configuration(
     """
     environment = os.environ if variables is None else variables
     path = config_path(environment)
-    base, mistakes = Policy(), list[PolicyError]()
+    base = Policy() if policy is None else policy
+    mistakes: list[PolicyError] = []
     if path is not None and policy is None:
         try:
             base = read_policy(path)
         except PolicyError as error:
+            base = OF_A_BAD_FILE
             mistakes.append(PolicyError(f"{CONFIG}: {error}"))
     said, of_variables = lay_over(base, environment)
     mistakes += of_variables
@@ -67,7 +75,7 @@ def read_configuration(
         raise PolicyError("\n".join(map(str, mistakes)))
     if policy is None:
         return msgspec.structs.replace(said, path=path)
-    return msgspec.structs.replace(said, policy=policy, mode=said.mode or policy.mode)
+    return msgspec.structs.replace(said, policy=policy)
 
 
 def lay_over(
@@ -120,13 +128,17 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
         PolicyError: if the file cannot be read or followed; names the file and what is wrong.
 
     """
+    name = os.fspath(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        message = f"{os.fspath(path)}: the policy file cannot be read: {why}"
+        data = Path(path).read_bytes()
+    except OSError as error:
+        message = f"{name}: the policy file cannot be read: {error.strerror or error}"
         raise PolicyError(message) from None
-    return Policy.from_toml(text, source=os.fspath(path))
+    try:
+        text = decoded(data)
+    except PolicyError as error:
+        raise PolicyError(f"{name}: {error}") from None
+    return Policy.from_toml(text, source=name)
 
 
 def resolve_mode(in_code: Mode | None, said: Mode | None, *, can_stop: bool) -> Mode:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -13,12 +12,8 @@ from otel_loopguard.options.kinds import Mode, table_of
 from otel_loopguard.options.limits import LimitOptions
 from otel_loopguard.options.tables import DEFAULT, ELSEWHERE, SECTIONS, override, rules_on
 from otel_loopguard.options.text import text_of
+from otel_loopguard.options.toml_text import read_toml
 from otel_loopguard.settings import Limits, Scope, Settings
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -130,9 +125,7 @@ class Policy:
         """
         where, kind = (f"{source}: ", "a TOML file") if source else ("", "TOML")
         try:
-            return cls.from_mapping(tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
-            raise PolicyError(f"{where}expected {kind}, but {error}") from None
+            return cls.from_mapping(read_toml(text, kind))
         except PolicyError as error:
             raise PolicyError(f"{where}{error}") from None
 

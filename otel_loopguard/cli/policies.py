@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
+from otel_loopguard.cli.tables import printable
+from otel_loopguard.options.toml_text import decoded
 from otel_loopguard.policy import Policy, PolicyError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _KNOWN = ("default", "none")
 """Words that name a policy where there is no such file."""
@@ -47,11 +43,6 @@ def read_named(path: str) -> Policy:
     if is_word(path):
         return Policy() if path == "default" else Policy.none()
     text = read_text(path, or_else="; expected a policy file, or 'default' or 'none'")
-    try:
-        tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        message = f"{path}: it is no valid TOML: {error}"
-        raise PolicyError(message) from None
     return Policy.from_toml(text, source=path)
 
 
@@ -64,7 +55,7 @@ def tell_warnings(policies: Mapping[str, Policy], console: Console) -> None:
     """Say what of each policy will not do what was meant."""
     for name, policy in policies.items():
         for warning in policy.warnings:
-            console.print(f"{name}: {warning}")
+            console.print(printable(f"{name}: {warning}"))
 
 
 def read_text(path: str, *, or_else: str = "") -> str:
@@ -82,8 +73,6 @@ def read_text(path: str, *, or_else: str = "") -> str:
             message += or_else
         raise PolicyError(message) from None
     try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        message = f"{path}: expected UTF-8 text (line {line})"
-        raise PolicyError(message) from None
+        return decoded(data)
+    except PolicyError as error:
+        raise PolicyError(f"{path}: {error}", line=error.line) from None

@@ -18,17 +18,24 @@ class PolicyError(ValueError):
 
     Attributes:
         path: what is wrong, as the text names it (`limits.max_steps`); empty for a whole file.
+        line: where a text cannot be read, from 1; `None` if that is not known, or it was read.
 
     """
 
-    def __init__(self, message: str, *, path: str = "") -> None:
+    def __init__(self, message: str, *, path: str = "", line: int | None = None) -> None:
         super().__init__(message)
         self.path = path
+        self.line = line
 
 
 def joined(path: str, key: str) -> str:
-    """Return the path of what has this key in a table, quoted as in TOML where it must be."""
-    return f"{path}.{key}" if _BARE.fullmatch(key) else f"{path}.{quoted(key)}"
+    """Return the path of what has this key in a table; the top is "", the key is shown `as_key`."""
+    return f"{path}.{as_key(key)}" if path else as_key(key)
+
+
+def as_key(name: str) -> str:
+    """Return a name as a part of a path: cut if it is long, quoted as in TOML where it must be."""
+    return cut(name) if _BARE.fullmatch(name) else quoted(name)
 
 
 def quoted(name: str) -> str:

@@ -66,8 +66,9 @@ def test_a_file_without_runs_is_no_error_for_either(tmp_path: Path, content: str
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"mode = 'observe'\n# \xe9\n", "expected UTF-8 text (line 2)"),
-        (b"[limits\n", "it is no valid TOML: "),
+        (b"mode = 'observe'\n# \xe9\n", "expected UTF-8 text (at line 2)"),
+        (b"[limits\n", "expected a TOML file, but "),
+        (b"a = " + 5000 * b"[", "expected a TOML file, but more than 30 tables and lists "),
         (b"[limits]\nmax_steps = -1\n", "limits.max_steps: expected "),
     ],
 )

@@ -30,7 +30,10 @@ def test_a_policy_file_is_read(tmp_path: Path) -> None:
     ("content", "said"),
     [
         (b"[limits\n", "expected a TOML file"),
-        (b"\xff\xfe", "the policy file cannot be read"),
+        (b"mode = 'observe'\n\xff\xfe", "expected UTF-8 text (at line 2)"),
+        (b"\xef\xbb\xbf\n\xff", "expected UTF-8 text (at line 2)"),
+        (b"a = " + 5000 * b"[", "expected a TOML file, but more than 30 tables and lists"),
+        (b"a = " + 5000 * b"1", "expected a TOML file, but a number in it has more than 4300"),
         (b"[limits]\nmax_stps = 3\n", "limits.max_stps: there is no such option"),
         (b"[limits]\nmax_steps = true\n", "limits.max_steps: expected a whole number"),
         (b'mode = "watch"\n', "mode: expected 'observe' or 'enforce', got 'watch'"),
@@ -47,6 +50,41 @@ def test_an_error_names_the_file_and_what_is_wrong(
 
     assert str(raised.value).startswith(f"{path}: ")
     assert said in str(raised.value)
+
+
+def test_a_mark_before_the_text_is_no_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "marked.toml"
+    path.write_text('mode = "enforce"\n', encoding="utf-8-sig")
+
+    assert read_policy(path).mode == "enforce"
+
+
+ON = "OTEL_LOOPGUARD_RULES_SIMILAR_CALLS"
+"""Of a rule that has no thresholds of its own."""
+
+
+def test_variables_are_checked_over_the_policy_from_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = Policy(rules={"similar_calls": {"warn": 3}}, mode="observe")
+    monkeypatch.setenv(ON, "on")
+    monkeypatch.setenv("OTEL_LOOPGUARD_MAX_STEPS", "3")
+
+    assert LoopGuardSpanProcessor(policy).policy == policy
+    with pytest.raises(PolicyError, match=f"^{ON}: expected warn, abort or both, for this rule"):
+        LoopGuardSpanProcessor(Policy())
+
+
+@pytest.mark.parametrize(
+    "text", ["[rules.similar_calls]\nwarn = 3\n[limits]\nmax_step = 3\n", "[rules", None]
+)
+def test_of_a_bad_file_nothing_follows_for_variables(tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "bad.toml"
+    if text is not None:
+        path.write_text(text)
+
+    with pytest.raises(PolicyError) as raised:
+        read_configuration({"OTEL_LOOPGUARD_CONFIG": str(path), ON: "on"})
+    [line] = str(raised.value).splitlines()
+    assert line.startswith("OTEL_LOOPGUARD_CONFIG: ")
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

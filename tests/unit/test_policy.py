@@ -503,6 +503,9 @@ class TestErrors:
         assert str(caught.value).startswith("expected TOML, but ")
         assert "line 2" in str(caught.value)
 
+        with pytest.raises(PolicyError, match=r"^expected TOML, but more than 30 tables and "):
+            Policy.from_toml(".".join(3000 * "a") + " = 1")
+
         with pytest.raises(PolicyError, match=r"^agents\.toml: expected a TOML file, but "):
             Policy.from_toml("[limits]\nmax_steps = = 3", source="agents.toml")
         with pytest.raises(PolicyError, match=r"^limits\.max_steps: expected a whole number"):
