@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import copy
-import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, cast
 
 import msgspec
 
-from otel_loopguard.options.errors import cut, joined, quoted
+from otel_loopguard.options.errors import joined, quoted
 from otel_loopguard.options.toml_lines import Keys, lines_of
+from otel_loopguard.options.toml_text import read_toml
 from otel_loopguard.policy import Policy, PolicyError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 MISTAKES = 100
 """Mistakes of one file that are told of."""
 
-_LINE = re.compile(r"\(at line (\d+)")
+_MORE = f"there are more mistakes than the {MISTAKES} that are named; correct those first"
 _TAKEN_BY_ANY_LIST = "x"
 _TAKEN_BY_ANY_PRICE = 0
 
@@ -50,28 +45,41 @@ class Examined(msgspec.Struct, frozen=True, kw_only=True):
 def examine(text: str) -> Examined:
     """Read the text of a `loopguard.toml`, and go on behind each mistake, up to `MISTAKES`."""
     try:
-        said = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        return Examined(policy=None, mistakes=(_no_toml(text, error),))
-    lines, left, found = lines_of(text), copy.deepcopy(said), list[Remark]()
-    while len(found) < MISTAKES:
+        said = read_toml(text)
+    except PolicyError as error:
+        return not_read(str(error), error.line)
+    lines = lines_of(text)
+    found = [*islice(_mistakes(said, lines), MISTAKES + 1)]
+    if not found:
+        policy = Policy.from_mapping(said)
+        return Examined(policy=policy, doubts=_doubts(policy, said, lines))
+    in_order = sorted(found[:MISTAKES], key=lambda remark: remark.line or 0)
+    more = found[MISTAKES:] and [Remark(message=_MORE)]
+    return Examined(policy=None, mistakes=(*in_order, *more))
+
+
+def not_read(message: str, line: int | None) -> Examined:
+    """Return what became of a file that could not be read."""
+    return Examined(policy=None, mistakes=(Remark(message=message, line=line),))
+
+
+def _mistakes(said: Mapping[str, Any], lines: Mapping[Keys, int]) -> Iterator[Remark]:
+    left, taken_out = copy.deepcopy({**said}), set[str]()
+    # One more may follow from each. Two long names that errors cut to the same text are one place
+    # here: without an end, what is put in for the one would be taken out for the other, again and
+    # again.
+    for _ in range(2 * (MISTAKES + 1)):
         try:
-            policy = Policy.from_mapping(left)
+            Policy.from_mapping(left)
         except PolicyError as error:
-            keys = _take_out(error.path, left)
-            found.append(Remark(message=str(error), path=error.path, line=lines.get(keys)))
-            continue
-        if not found:
-            return Examined(policy=policy, doubts=_doubts(policy, said, lines))
-        break
-    in_order = sorted(found, key=lambda remark: remark.line or 0)
-    return Examined(policy=None, mistakes=tuple(in_order))
-
-
-def _no_toml(text: str, error: Exception) -> Remark:
-    told = _LINE.search(str(error))
-    line = int(told[1]) if told else text.count("\n") + 1
-    return Remark(message=f"expected TOML, but {error}", line=line)
+            path, keys = error.path, _take_out(error.path, left)
+            # What lacks something that was taken out, there or in a table around it, lacks
+            # nothing in the file.
+            if not any(_leads(path, each) for each in taken_out):
+                yield Remark(message=str(error), path=path, line=lines.get(keys))
+            taken_out.add(path)
+        else:
+            return
 
 
 def _take_out(path: str, said: dict[str, Any]) -> Keys:
@@ -119,8 +127,7 @@ def _places(value: Any, keys: Keys = (), shown: str = "") -> Iterator[tuple[str,
     elif isinstance(value, dict):
         for key, each in cast("Mapping[str, Any]", value).items():
             here = (*keys, key)
-            # A name that is not known is shown as it is, an agent's always between quotes.
-            yield f"{shown}.{cut(key)}".removeprefix("."), here
+            # An agent's name is always shown between quotes.
             own = f"{shown}.{quoted(key)}" if keys == ("agents",) else joined(shown, key)
-            yield own.removeprefix("."), here
-            yield from _places(each, here, own.removeprefix("."))
+            yield own, here
+            yield from _places(each, here, own)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
 from importlib.resources import files
 from typing import Annotated
 
@@ -15,8 +14,9 @@ from rich.console import Console
 from otel_loopguard.cli.config_summary import Summary, summary_of
 from otel_loopguard.cli.json_lines import json_line
 from otel_loopguard.cli.policies import read_text
-from otel_loopguard.environment import config_path, lay_over
-from otel_loopguard.mistakes import Examined, Remark, examine
+from otel_loopguard.cli.tables import printable
+from otel_loopguard.environment import OF_A_BAD_FILE, config_path, lay_over
+from otel_loopguard.mistakes import Examined, Remark, examine, not_read
 from otel_loopguard.options.variables import given
 from otel_loopguard.policy import Policy, PolicyError
 
@@ -61,53 +61,53 @@ def check_config(
         text = files("otel_loopguard").joinpath("loopguard.schema.json").read_bytes()
         sys.stdout.buffer.write(text)
         return
-    checked = _check(file or config_path())
+    checked, lines = _check(file or config_path())
     console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
     if as_json:
         sys.stdout.buffer.write(json_line(checked))
         sys.stdout.flush()
     else:
-        for line in (
-            *_lines(checked.errors, checked.file, ""),
-            *_lines(checked.warnings, checked.file, "warning: "),
-        ):
-            console.print(line)
+        for line in lines:
+            console.print(printable(line))
         if checked.in_force is not None:
             sys.stdout.write(checked.in_force.text(checked.file, checked.variables))
     if checked.errors:
         raise typer.Exit(WRONG)
 
 
-def _check(path: str | None) -> Checked:
+def _check(path: str | None) -> tuple[Checked, list[str]]:
+    """Return what was found, and the lines that say so to people."""
     examined = Examined(policy=Policy()) if path is None else _of_file(path)
-    configuration, of_variables = lay_over(examined.policy or Policy(), os.environ)
-    errors = (
-        *examined.mistakes,
-        *(Remark(message=str(error), path=error.path) for error in of_variables),
-    )
-    of_file = {remark.message: remark for remark in examined.doubts}
-    warnings = [of_file.get(text, Remark(message=text)) for text in configuration.policy.warnings]
-    return Checked(
+    configuration, wrong = lay_over(examined.policy or OF_A_BAD_FILE, os.environ)
+    of_variables = [Remark(message=str(error), path=error.path) for error in wrong]
+    errors = (*examined.mistakes, *of_variables)
+    in_file = {remark.message: remark for remark in examined.doubts}
+    doubts = () if errors else configuration.policy.warnings
+    checked = Checked(
         file=path,
         variables=tuple(sorted(given(os.environ))),
         errors=errors,
-        warnings=() if errors else tuple(warnings),
+        warnings=tuple(in_file.get(text, Remark(message=text)) for text in doubts),
         in_force=None if errors else summary_of(configuration),
     )
+    lines = [
+        *(_placed(remark.message, path, remark) for remark in examined.mistakes),
+        *(remark.message for remark in of_variables),
+        *(_placed(f"warning: {text}", path, in_file.get(text)) for text in doubts),
+    ]
+    return checked, lines
 
 
 def _of_file(path: str) -> Examined:
     try:
-        return examine(read_text(path))
+        text = read_text(path)
     except PolicyError as error:
-        without_name = str(error).removeprefix(f"{path}: ")
-        return Examined(policy=None, mistakes=(Remark(message=without_name, path="."),))
+        return not_read(str(error).removeprefix(f"{path}: "), error.line)
+    return examine(text)
 
 
-def _lines(remarks: Iterable[Remark], file: str | None, kind: str) -> Iterable[str]:
-    for remark in remarks:
-        if file is None or remark.path.startswith("OTEL_") or not (remark.path or remark.line):
-            yield f"{kind}{remark.message}"
-        else:
-            place = file if remark.line is None else f"{file}:{remark.line}"
-            yield f"{place}: {kind}{remark.message}"
+def _placed(said: str, path: str | None, remark: Remark | None) -> str:
+    """Return what is said, with its place if it is a remark on the file."""
+    if remark is None:
+        return said
+    return f"{path}: {said}" if remark.line is None else f"{path}:{remark.line}: {said}"

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
+from otel_loopguard.cli.tables import printable
 from otel_loopguard.detectors import RULES
 from otel_loopguard.environment import Configuration
 from otel_loopguard.settings import Limits, Thresholds
@@ -48,7 +49,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
             "agents": ", ".join(self.agents),
             "processor": _listed({k: v for k, v in processor.items() if v is not None}),
         }
-        return "".join(f"{name:<10} {said}\n" for name, said in rows.items() if said)
+        return "".join(f"{name:<10} {printable(said)}\n" for name, said in rows.items() if said)
 
 
 def summary_of(configuration: Configuration) -> Summary:

@@ -62,7 +62,7 @@ def refuse_unknown(
             guess = (
                 f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(allowed)}"
             )
-            shown = f"{path}{cut(name)}"
+            shown = f"{path}{as_key(name)}"
             message = f"{shown}: there is no such option here; {hints.get(name, guess)}"
             raise PolicyError(message, path=shown)
 

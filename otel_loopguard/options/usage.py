@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from otel_loopguard.options.errors import PolicyError, refuse_unknown
+from otel_loopguard.options.errors import PolicyError, refuse_unknown, wrong
 from otel_loopguard.options.kinds import (
     laid_over,
     names_of,
@@ -17,9 +18,10 @@ from otel_loopguard.options.kinds import (
     table_of,
 )
 from otel_loopguard.pricing import Price, Usage
-from otel_loopguard.values.volatile import Masking
+from otel_loopguard.values.volatile import KEY_NAME, Masking
 
 _NEEDED = ("input_per_m_usd", "output_per_m_usd")
+_KEY = "a letter, then letters, digits, '_', '-' and '.', at most 64 in all"
 _UNDER_PRICE = dict.fromkeys(Price.__struct_fields__, "write it under price")
 
 
@@ -71,11 +73,16 @@ def masking_over(current: Masking, table: Mapping[str, object], path: str) -> Ma
 
     """
     refuse_unknown(table, Masking.__struct_fields__, f"{path}.")
-    readers = {"keys": names_of, "patterns": patterns_of}
+    readers = {"keys": _keys_of, "patterns": patterns_of}
     made: dict[str, Any] = {
         name: readers.get(name, switch_of)(given, f"{path}.{name}") for name, given in table.items()
     }
-    try:
-        return Masking(**{**msgspec.structs.asdict(current), **made})
-    except ValueError as error:  # of a key; it names itself
-        raise PolicyError(str(error), path=f"{path}.keys") from None
+    return Masking(**{**msgspec.structs.asdict(current), **made})
+
+
+def _keys_of(value: object, path: str) -> tuple[str, ...]:
+    keys = names_of(value, path)
+    for place, key in enumerate(keys):
+        if not re.fullmatch(KEY_NAME, key):
+            raise wrong(f"{path}[{place}]", _KEY, key)
+    return keys

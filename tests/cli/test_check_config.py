@@ -117,7 +117,55 @@ def test_bytes_that_are_no_text_have_their_line(check: Check, tmp_path: Path):
     (tmp_path / "p.toml").write_bytes(b"mode = 'observe'\n# \xe9\n")
     result = check("p.toml")
 
-    assert (result.returncode, result.stderr) == (2, b"p.toml: expected UTF-8 text (line 2)\n")
+    assert (result.returncode, result.stderr) == (2, b"p.toml:2: expected UTF-8 text (at line 2)\n")
+    assert [each["line"] for each in json.loads(check("--json", "p.toml").stdout)["errors"]] == [2]
+
+
+def test_a_mark_before_the_text_is_no_part_of_it(check: Check, tmp_path: Path):
+    (tmp_path / "p.toml").write_text("mode = 'observe'\nscope = 1\n", encoding="utf-8-sig")
+    result = check("p.toml")
+
+    assert result.stderr.startswith(b"p.toml:2: scope: expected 'run', ")
+
+
+def test_what_cannot_be_followed_is_one_line(check: Check, tmp_path: Path):
+    (tmp_path / "p.toml").write_text(f"a = {5000 * '['}")
+    result = check("p.toml")
+
+    assert (result.returncode, result.stderr) == (
+        2,
+        b"p.toml: expected TOML, but more than 30 tables and lists stand in one another\n",
+    )
+
+
+def test_a_key_that_is_called_as_a_variable_has_its_line(check: Check, tmp_path: Path):
+    (tmp_path / "p.toml").write_text("OTEL_LOOPGUARD_MODE = 'enforce'\n")
+    of_file, of_variable = check("p.toml", MOD="x").stderr.splitlines()
+
+    assert of_file.startswith(b"p.toml:1: OTEL_LOOPGUARD_MODE: there is no such option here; ")
+    assert of_variable.startswith(b"OTEL_LOOPGUARD_MOD: there is no such variable; ")
+
+
+def test_of_a_bad_file_nothing_follows_for_variables(check: Check, tmp_path: Path):
+    (tmp_path / "p.toml").write_text("[rules.similar_calls]\nwarn = '3'\n")
+    [line] = check("p.toml", RULES_SIMILAR_CALLS="on").stderr.splitlines()
+
+    assert line.startswith(b"p.toml:2: rules.similar_calls.warn: expected a whole number ")
+
+
+@pytest.mark.parametrize(("ending", "code"), [("poll = true", 0), ("poll = 1", 2)])
+def test_names_do_what_a_terminal_shows_and_no_more(tmp_path: Path, ending: str, code: int):
+    text = (
+        f'[tools."\\u00e4\\u001b[31m\\u202e"]\n{ending}\n[agents."\\u00e4*"]\n[agents."\\u00e4b"]\n'
+    )
+    (tmp_path / "p.toml").write_text(text)
+    done = command("check-config", "p.toml", cwd=tmp_path, PYTHONIOENCODING="ascii")
+    shown = done.stdout + done.stderr
+
+    assert done.returncode == code, done.stderr
+    assert b"?" in shown
+    assert b"\x1b" not in shown
+    assert b"\\u202e" not in shown
 
 
 def test_warnings_are_no_mistakes(check: Check, tmp_path: Path):

@@ -113,8 +113,8 @@ class TestMasking:
         (
             {"masking": {"keys": ["9"]}},
             (
-                "masking.keys: '9' is no key; expected a letter, then letters, digits, "
-                "'_', '-' and '.', at most 64 in all"
+                "masking.keys[0]: expected a letter, then letters, digits, "
+                "'_', '-' and '.', at most 64 in all, got '9'"
             ),
         ),
         ({"masking": {"keys": [""]}}, "masking.keys[0]: expected a name, got ''"),

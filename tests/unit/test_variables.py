@@ -162,8 +162,8 @@ def test_nothing_but_blanks_is_not_set() -> None:
             "MASKING_KEYS",
             "9",
             (
-                "MASKING_KEYS: '9' is no key; expected a letter, then letters, digits, "
-                "'_', '-' and '.', at most 64 in all"
+                "MASKING_KEYS[0]: expected a letter, then letters, digits, "
+                "'_', '-' and '.', at most 64 in all, got '9'"
             ),
         ),
         ("HOOK_TIMEOUT_S", "0", f"HOOK_TIMEOUT_S: {SECONDS}, got 0"),
