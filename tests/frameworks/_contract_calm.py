@@ -81,6 +81,7 @@ class TestObserve:
                 "run.steps": sum(bench.framework.at_cap),
                 "tripped": True,
                 "rule": "repeated_result",
+                "run.steps_after_trip": sum(bench.framework.at_cap) - 10,
             }
         ]
         assert stops(scene) == {}

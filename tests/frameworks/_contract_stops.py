@@ -87,6 +87,7 @@ class TestStop:
                 "run.steps": 10,
                 "tripped": True,
                 "rule": "repeated_result",
+                "run.steps_after_trip": 0,
             }
         ]
 
@@ -134,8 +135,11 @@ class TestGuardedRun:
         assert block.report is not None
         assert (block.report.rule, block.report.status) == ("repeated_result", "aborted")
         # The time until the stop is not the time until the block is left.
-        raised = msgspec.structs.replace(outcome.error.report, duration_s=block.report.duration_s)
-        assert raised == block.report
+        left = block.report
+        raised = msgspec.structs.replace(
+            outcome.error.report, duration_s=left.duration_s, after_trip_s=left.after_trip_s
+        )
+        assert raised == left
         [run] = scene.named(bench.framework.run_span)
         assert (run.attributes or {})["loopguard.run.id"] == "order-4711"
         assert ended_runs(scene) == {("aborted", True): 1}

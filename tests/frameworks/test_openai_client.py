@@ -176,7 +176,13 @@ class TestUnderOneSpan:
         assert (report.steps, report.model_calls) == (5, 5)
         assert [each["on"] for each in violations(scene)] == ["handle order"]
         assert run_attributes(scene) == [
-            {"run.status": "aborted", "run.steps": 5, "tripped": True, "rule": "llm_call_budget"}
+            {
+                "run.status": "aborted",
+                "run.steps": 5,
+                "tripped": True,
+                "rule": "llm_call_budget",
+                "run.steps_after_trip": 0,
+            }
         ]
         assert ended_runs(scene) == {("aborted", True): 1}
 
@@ -242,5 +248,11 @@ class TestObserve:
         assert outcome.counts == FRAMEWORK.at_cap
         assert [each["loopguard.rule"] for each in violations(scene)] == ["llm_call_budget"]
         assert run_attributes(scene) == [
-            {"run.status": "running", "run.steps": 12, "tripped": True, "rule": "llm_call_budget"}
+            {
+                "run.status": "running",
+                "run.steps": 12,
+                "tripped": True,
+                "rule": "llm_call_budget",
+                "run.steps_after_trip": 6,
+            }
         ]
