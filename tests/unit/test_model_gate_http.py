@@ -379,8 +379,11 @@ def test_headers_that_can_be_read_only_once_arrive(process: Traced, path: str) -
 
     async def ask() -> None:
         headers: Any = iter([("X-Key", "k")])
-        async with aiohttp.ClientSession() as session:
-            await session.post(at(path), json={}, headers=headers)
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(at(path), json={}, headers=headers) as response,
+        ):
+            await response.read()
 
     ask_with(ask)
     assert WORLD[0].headers["X-Key"] == "k"
