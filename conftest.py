@@ -19,7 +19,12 @@ from sybil.parsers.rest import DocTestParser
 # takes all once (`thorough`), and few where what is tested is another Python (`brief`).
 for name, share in {"house": 25, "thorough": 100, "brief": 15}.items():
     settings.register_profile(
-        name, settings.default, deadline=None, print_blob=True, max_examples=share
+        name,
+        settings.default,
+        deadline=None,
+        print_blob=True,
+        max_examples=share,
+        suppress_health_check=[HealthCheck.data_too_large],  # runs of many spans are large
     )
 # `make mutants` runs tests thousands of times: the same few examples each time, and the first that
 # fails is enough.

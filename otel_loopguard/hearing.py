@@ -52,10 +52,10 @@ class Hearing:
         for party in self._parties:
             party.take(party.run.guard.check(party.seen(step), commit=True))
 
-    def give_up_place(self, started_ns: int) -> None:
-        """Give up the place of the request that has become a step."""
-        for party in self._parties:
-            party.run.places.give_up(started_ns)
+    def give_up_place(self, started_ns: int) -> bool:
+        """Give up the place of the request that has become a step; say whether it held one."""
+        gave_up = [party.run.places.give_up(started_ns) for party in self._parties]
+        return any(gave_up)
 
     def record(
         self, step: Step, *, started_ns: int = 0, refused: bool = False, is_late: bool = False

@@ -44,8 +44,8 @@ class Places:
             self.unseen += 1
             self._unseen_ns = max(self._unseen_ns, at_ns)
 
-    def give_up(self, started_ns: int) -> None:
-        """Give up the place of the request that a model call's span belongs to, if it holds one.
+    def give_up(self, started_ns: int) -> bool:
+        """Give up the place of the request that a model call's span belongs to; say if it held one.
 
         That is the request in which the span started, else one made while the span was there.
         """
@@ -53,8 +53,9 @@ class Places:
         own = next((request for request in REQUESTS.get() if request in held), None)
         if own is None and self.unseen and started_ns <= self._unseen_ns:
             self.unseen -= 1
-            return
+            return True
         if own is None:
             own = next((each for each, at_ns in held.items() if started_ns <= at_ns), None)
         if own is not None:
             del held[own]
+        return own is not None

@@ -197,7 +197,8 @@ class RunTracker:
         if step.kind in {"llm", "tool"}:
             run.keep_open(node)
         if step.kind == "llm":
-            hearing.give_up_place(record.started_ns)
+            # A call that a request has made waits for none: no other request takes its place.
+            node.claimed = hearing.give_up_place(record.started_ns)
         node.refused = hearing.begin(placed, prevented=step.kind in self._prevented_kinds)
         return asides.with_them(hearing.verdict(node, placed, opened=opened))
 

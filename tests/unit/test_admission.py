@@ -424,6 +424,14 @@ def test_a_fault_of_ours_lets_the_request_pass(
     assert process.counts("loopguard.errors") == [({"error.type": "ZeroDivisionError"}, 1)]
 
 
+def test_a_call_that_a_request_has_made_lets_no_other_request_pass(process: Traced) -> None:
+    guard = process.guard(limit(1), mode="enforce")
+    with guarded_run():
+        another = contextvars.copy_context()
+        with request(guard), process.chat(), pytest.raises(RunAborted):
+            another.run(make, guard)
+
+
 # ------------------------------------------------------------------------------ at the same time
 
 

@@ -833,13 +833,13 @@ def test_answers_of_calls_without_a_span_are_read_in_the_inner_run(
     requests = 0
 
     def ask(number: int) -> None:
-        call = {"type": "tool_call", "id": f"call-{number}", "name": "s", "arguments": {}}
+        call: Any = {"type": "tool_call", "id": f"call-{number}", "name": "s", "arguments": {}}
         answer = {"type": "tool_call_response", "id": f"call-{number}", "response": "same"}
         known = {
             "gen_ai.operation.name": "chat",
             "gen_ai.input.messages": json.dumps(said),
         }
-        turn = {"role": "assistant", "parts": [call], "finish_reason": "tool_call"}
+        turn: Any = {"role": "assistant", "parts": [call], "finish_reason": "tool_call"}
         with process.tracer.start_as_current_span("chat m", attributes=known) as span:
             request_model(process)
             span.set_attribute("gen_ai.output.messages", json.dumps([turn]))
