@@ -69,8 +69,6 @@ def model_answer(
     answer without any is not written as the convention asks, and not believed when it shows no
     tool call: `opentelemetry-instrumentation-openai-agents-v2` writes calls as text.
     """
-    if messages is None:
-        return ModelAnswer(finish_reasons=finish_reasons)
     shown = content(messages, limit)
     read = parsed(shown, _MESSAGES) if shown is not UNKNOWN else None
     if not read or not any(_is_message(message) for message in read):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from otel_loopguard.canonical import UNKNOWN
-from otel_loopguard.dialects import BUILT_IN, Dialect, Dialects, read_step
+from otel_loopguard.dialects import BUILT_IN, Dialect, Dialects, _dialect, read_step
 from otel_loopguard.spans import SpanEventRecord, SpanRecord
 from otel_loopguard.steps import SpanKey, Step
 from tests.unit.written_spans import (
@@ -249,3 +249,14 @@ def test_mappings_need_not_be_dicts():
         {OPERATION: "execute_tool", ARGUMENTS: MappingProxyType({"q": "12345"})}
     )
     assert read(span("x", attributes, limit=5)).arguments is UNKNOWN
+
+
+def test_what_is_remembered_of_spans_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_dialect, "KNOWN", 2)
+    dialects = Dialects(BUILT_IN)
+    for _ in range(2):
+        for record in (span("chat m"), genai_tool({ARGUMENTS: "{}"}), genai_llm({}), span("other")):
+            assert [each.name for each in dialects.of(record)] == [
+                each.name for each in Dialects(BUILT_IN).of(record)
+            ]
+    assert len(dialects._known) == 2
