@@ -71,7 +71,7 @@ class Admission:
 
     def _decide(self, run: Run, node: Node | None, *, opened: bool) -> None:
         hearing = Hearing(run)
-        self._asked = (run, *run.around())
+        self._asked = hearing.runs
         claimed = self._claim(run, node)
         if not claimed and all(each.trip is None for each in self._asked):
             hearing.admit(self, _REQUEST if node is None else node.placed(_REQUEST))

@@ -107,9 +107,8 @@ class _Watchers:
 
     def __init__(self) -> None:
         self._all: list[Attachment] = []
-        self._patches: dict[int, tuple[object, Callable[..., None]]] = {}
-        """Ours that are there, by identity, each with what it stands in front of. There are more
-        than one where somebody has patched over ours."""
+        self._patches: dict[int, wrapt.FunctionWrapper[..., None]] = {}
+        """Ours that are there, by identity: more than one where somebody has patched over ours."""
         self._lock = threading.Lock()
         renew_in_children(self, "_lock", threading.Lock)
 
@@ -117,24 +116,21 @@ class _Watchers:
         with self._lock:
             self._all = [*self._all, watcher]
             if self._outermost() is None:
-                original = TracerProvider.__init__
-                patch = wrapt.FunctionWrapper(original, self._made)
-                self._patches[id(patch)] = (patch, original)
+                patch = wrapt.FunctionWrapper(vars(TracerProvider)["__init__"], self._made)
+                self._patches[id(patch)] = patch
                 TracerProvider.__init__ = patch  # type: ignore[method-assign]
 
     def discard(self, watcher: Attachment) -> None:
         with self._lock:
             self._all = [each for each in self._all if each is not watcher]
             # Where somebody else has patched over it since, it stays.
-            while not self._all and (original := self._outermost()) is not None:
-                del self._patches[id(vars(TracerProvider)["__init__"])]
-                TracerProvider.__init__ = original  # type: ignore[method-assign]
+            while not self._all and (patch := self._outermost()) is not None:
+                del self._patches[id(patch)]
+                TracerProvider.__init__ = patch.__wrapped__  # type: ignore[method-assign]
 
-    def _outermost(self) -> Callable[..., None] | None:
-        """Return what is behind the patch, if nobody has patched over it or put it away."""
-        found: object = vars(TracerProvider).get("__init__")
-        patch, original = self._patches.get(id(found), (None, None))
-        return original if patch is found else None
+    def _outermost(self) -> wrapt.FunctionWrapper[..., None] | None:
+        """Return our patch, if nobody has patched over it or put it away."""
+        return self._patches.get(id(vars(TracerProvider).get("__init__")))
 
     def _made(
         self,

@@ -96,9 +96,8 @@ def lay_over(
             elif name in OF_PROCESSOR:
                 variable = OF_PROCESSOR[name]
                 made[variable.option] = variable.read(text, name)
-            else:
-                mistake = unknown(name)
-                mistakes += () if mistake is None else (mistake,)
+            elif name != CONFIG:
+                mistakes.append(unknown(name))
         except PolicyError as error:
             mistakes.append(error)
     laid: Policy = made.pop("policy", policy)
@@ -129,16 +128,27 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
 
     """
     name = os.fspath(path)
+    return Policy.from_toml(read_text(name), source=name)
+
+
+def read_text(path: str, *, or_else: str = "") -> str:
+    """Return the text of a policy file; `or_else` is added to the error if there is no such file.
+
+    Raises:
+        PolicyError: the file cannot be read; names it.
+
+    """
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        message = f"{name}: the policy file cannot be read: {error.strerror or error}"
+        message = f"{path}: the policy file cannot be read: {error.strerror or error}"
+        if not Path(path).exists():
+            message += or_else
         raise PolicyError(message) from None
     try:
-        text = decoded(data)
+        return decoded(data)
     except PolicyError as error:
-        raise PolicyError(f"{name}: {error}") from None
-    return Policy.from_toml(text, source=name)
+        raise PolicyError(f"{path}: {error}", line=error.line) from None
 
 
 def resolve_mode(in_code: Mode | None, said: Mode | None, *, can_stop: bool) -> Mode:

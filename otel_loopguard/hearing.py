@@ -23,8 +23,14 @@ class Hearing:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        own = [] if run.ended else [_Party(run)]
-        self._parties = [*own, *(_Party(outer, is_outer=True) for outer in run.around())]
+        self._parties = [] if run.ended else [_Party(run)]
+        if run.outer is not None:
+            self._parties += [_Party(outer, is_outer=True) for outer in run.around()]
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The run and those around it, nearest first, as far as they go on."""
+        return tuple([party.run for party in self._parties])
 
     def begin(self, step: Step, *, prevented: bool) -> bool:
         """Tell of a step that starts; say whether it is refused and so does not happen.
@@ -72,11 +78,6 @@ class Hearing:
         first, *outer = self._parties
         around = tuple([each.verdict(node, step, opened=each.is_new()) for each in outer])
         return first.verdict(node, step, opened=opened, around=around)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the run is over, and so are those around it."""
-        return not self._parties
 
     @property
     def is_news(self) -> bool:

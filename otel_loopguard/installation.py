@@ -47,14 +47,13 @@ renew_in_children(_Installed, "lock")
 def install(
     policy: Policy | None = None, **options: Unpack[GuardOptions]
 ) -> LoopGuardSpanProcessor:
-    """Watch every tracer provider of the process: those there are, and those set up later.
+    """Watch the global tracer provider of the process, and every one that is made later.
 
         otel_loopguard.install(mode="enforce")
 
     Takes what `LoopGuardSpanProcessor` takes, and returns the guard. The last word counts: what was
     installed before, be it by `opentelemetry-instrument`, is taken off. Exporters stay as they are.
-    Of the providers there are, the global one is watched; for another one of them use
-    `provider.add_span_processor(guard)`.
+    For a provider that is there and is not the global one use `provider.add_span_processor(guard)`.
 
     Raises:
         PolicyError: for an option that cannot be followed; what was installed before stays.

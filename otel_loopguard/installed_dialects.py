@@ -27,7 +27,9 @@ def all_dialects() -> Dialects:
 
 def chosen(dialects: Iterable[Dialect] | None) -> Dialects:
     """Return the dialects that somebody has chosen; all there are if `None`."""
-    return all_dialects() if dialects is None else Dialects(dialects)
+    if dialects is None:
+        return all_dialects()
+    return dialects if isinstance(dialects, Dialects) else Dialects(dialects)
 
 
 def loaded(found: Iterable[EntryPoint]) -> list[Dialect]:

@@ -24,10 +24,6 @@ class Places:
         self._unseen_ns = 0
         """When the latest of those was let through."""
 
-    def __len__(self) -> int:
-        """Return how many have not come back."""
-        return len(self._held)
-
     @property
     def ahead(self) -> int:
         """How many there are, those that came back included."""
@@ -50,6 +46,8 @@ class Places:
         That is the request in which the span started, else one made while the span was there.
         """
         held = self._held
+        if not held and not self.unseen:
+            return False
         own = next((request for request in REQUESTS.get() if request in held), None)
         if own is None and self.unseen and started_ns <= self._unseen_ns:
             self.unseen -= 1

@@ -127,7 +127,7 @@ class Policy:
         try:
             return cls.from_mapping(read_toml(text, kind))
         except PolicyError as error:
-            raise PolicyError(f"{where}{error}") from None
+            raise PolicyError(f"{where}{error}", path=error.path, line=error.line) from None
 
     def with_limits(self, **limits: Unpack[LimitOptions]) -> Policy:
         """Return this policy with some limits set or switched off."""

@@ -191,7 +191,7 @@ HOOK = "loopguard.abort.hook"  # what was to stop the run
 ABORT_RESULT = "loopguard.abort.result"  # ok, failed or timeout
 GAP = "loopguard.gap"  # what a step did not show: arguments, result, usage, requested_calls
 STEP_KIND = "loopguard.step.kind"  # what the step was: tool or llm
-STORE = "loopguard.store"  # which bounded store: spans, runs, conversations
+STORE = "loopguard.store"  # which bounded store: spans, runs, ids, conversations
 VERSION = "loopguard.version"  # the version of this package
 GEN_AI_TOKEN_TYPE = "gen_ai.token.type"  # noqa: S105 -- input or output
 

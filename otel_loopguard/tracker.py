@@ -141,8 +141,11 @@ class RunTracker:
         """Read what is new in a model call's input, where that matters; outside the lock."""
         if step.kind != "llm":
             return None
-        run = self.runs.expected(node)
-        matters = run is None or run.waits_for_input or (node is not None and node.unsure)
+        if node is not None and node.read:
+            matters = node.unsure  # else what it was told has been taken in at its start
+        else:
+            run = self.runs.expected(node)
+            matters = run is None or run.waits_for_input
         return read_input(record, self._dialects) if matters else None
 
     def _known(self, node: Node | None, record: SpanRecord) -> Node:
@@ -221,6 +224,15 @@ class RunTracker:
             return asides, msgspec.structs.replace(step, spoken=UNKNOWN) if node.unsure else step
         return asides, self._told(run, node, shown, asides, step.started_s)
 
+    def _before_late(
+        self, hearing: Hearing, node: Node, shown: Shown
+    ) -> tuple[SpanlessCalls, Step]:
+        """Do what `_before` does for a step that shows only at its end that it is one."""
+        if shown.step.kind == "llm":
+            hearing.run.has_come_back(node, shown.step, shown.record.ended_ns or 0)
+            hearing.give_up_place(shown.record.started_ns)
+        return self._before(hearing, node, shown)
+
     def _told(
         self, run: Run, node: Node, shown: Shown, asides: SpanlessCalls, at_s: float | None
     ) -> Step:
@@ -240,7 +252,7 @@ class RunTracker:
         if (node.prevented and step.kind == "llm") or (is_late and step.kind == "agent"):
             return None
         if is_late:
-            opened = self._join_late(node, shown)
+            _, opened = self._join(node, shown, _no_name)
         run = node.run
         if run is not None and run.ended and node.kind is not None:
             return self._outlived(run, node, step, record)
@@ -250,7 +262,7 @@ class RunTracker:
             return None if run is None or not opened else Hearing(run).verdict(node, opened=True)
         hearing = Hearing(run)
         if is_late:
-            asides, known = self._before(hearing, node, shown)
+            asides, known = self._before_late(hearing, node, shown)
         else:
             asides, known = SpanlessCalls(hearing), step
             if node.unsure:
@@ -258,25 +270,16 @@ class RunTracker:
         whole = add_up(node, known)
         placed = node.placed(whole, timed=not self._live)
         run.gaps.take(placed)
-        began_ns = record.started_ns
-        hearing.record(placed, started_ns=began_ns, refused=node.refused, is_late=is_late)
+        hearing.record(placed, started_ns=record.started_ns, refused=node.refused, is_late=is_late)
         if step.kind == "llm":
             run.requested.ask(node, placed)
             self.runs.answered(run, placed)
         return asides.with_them(hearing.verdict(node, placed, opened=opened))
 
-    def _join_late(self, node: Node, shown: Shown) -> bool:
-        """Find the run of a span that shows at its end what it is; say whether it was opened."""
-        run, opened = self._join(node, shown, _no_name)
-        if run is not None and node.kind == "llm":
-            run.has_come_back(node, shown.step, shown.record.ended_ns or 0)
-            Hearing(run).give_up_place(shown.record.started_ns)
-        return opened
-
     def _outlived(self, run: Run, node: Node, step: Step, record: SpanRecord) -> Verdict | None:
         """Tell the runs around one that is over what came out of a step that has outlived it."""
         hearing = Hearing(run)
-        if hearing.is_empty:
+        if not hearing.runs:
             return None
         placed = node.placed(add_up(node, step), timed=not self._live)
         hearing.record(placed, started_ns=record.started_ns, refused=node.refused)

@@ -21,14 +21,14 @@ from otel_loopguard.policy import LimitOptions, Policy
 from otel_loopguard.slots import CURRENT, Slot
 from otel_loopguard.version import VERSION
 
-_FOREIGN = (KeyboardInterrupt, SystemExit, GeneratorExit)
-"""What ends a block for reasons of its own, whatever else has happened."""
-
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from opentelemetry.trace import Span
     from typing_extensions import Self, Unpack
+
+_FOREIGN = (KeyboardInterrupt, SystemExit, GeneratorExit)
+"""What ends a block for reasons of its own, whatever else has happened."""
 
 
 class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppress`

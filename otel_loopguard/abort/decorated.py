@@ -60,7 +60,7 @@ def _yielding(
     def run(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         with block():
             # While it works the loop stands still, so a cancellation would reach somebody else.
-            _slot_in(contextvars.copy_context()).task = NOBODY
+            cast("Slot", CURRENT.get()).task = NOBODY
             return (yield from function(*args, **kwargs))
 
     @wraps(function)
@@ -78,7 +78,7 @@ def _async_yielding(
     async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         inside = contextvars.copy_context()
         with _entered(block(), inside):
-            slot, items = _slot_in(inside), function(*args, **kwargs)
+            slot, items = cast("Slot", inside[CURRENT]), function(*args, **kwargs)
             asked = _first_of(items)
             while True:
                 slot.task = RootTask.running()
@@ -104,12 +104,6 @@ _KINDS: tuple[tuple[Callable[[object], bool], Callable[..., Callable[..., Any]]]
     (inspect.isasyncgenfunction, _async_yielding),
     (inspect.isgeneratorfunction, _yielding),
 )
-
-
-def _slot_in(context: contextvars.Context) -> Slot:
-    """Return the slot of the block that was entered in a context."""
-    slot = context[CURRENT]
-    return Slot() if slot is None else slot
 
 
 def _first_of(items: AsyncGenerator[Any, Any]) -> Awaitable[Any]:

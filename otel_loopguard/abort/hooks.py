@@ -15,7 +15,8 @@ import msgspec
 from opentelemetry import context
 
 from otel_loopguard.decisions import RunReport, Violation
-from otel_loopguard.policy import PolicyError
+from otel_loopguard.options.errors import wrong
+from otel_loopguard.options.kinds import seconds_of
 from otel_loopguard.slots import CURRENT
 from otel_loopguard.steps import SpanKey
 
@@ -78,25 +79,20 @@ def checked(hooks: object, timeout_s: object) -> tuple[AbortHook, ...]:
     """Return the hooks as a tuple.
 
     Raises:
-        PolicyError: if they are no list of callables, or the time limit is no number above 0.
+        PolicyError: if they are no list of callables, or the time limit is no number of
+            seconds above 0 that a thread can wait.
 
     """
     if callable(hooks) or isinstance(hooks, str) or not isinstance(hooks, Iterable):
-        message = (
-            f"abort_hooks: expected a list of callables, got {hooks!r}; write abort_hooks=[...]"
-        )
-        raise PolicyError(message)
+        raise wrong("abort_hooks", "a list of callables, as in abort_hooks=[...]", hooks)
     listed = tuple(cast("Iterable[object]", hooks))
     for index, hook in enumerate(listed):
         if not callable(hook):
-            expected = "a callable that takes an AbortRequest"
-            raise PolicyError(f"abort_hooks[{index}]: expected {expected}, got {hook!r}")
+            raise wrong(f"abort_hooks[{index}]", "a callable that takes an AbortRequest", hook)
         if _is_generator(hook):
             expected = "a function without `yield`: calling this one does nothing"
-            raise PolicyError(f"abort_hooks[{index}]: expected {expected}, got {hook!r}")
-    if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)) or timeout_s <= 0:
-        message = f"hook_timeout_s: expected a number of seconds above 0, got {timeout_s!r}"
-        raise PolicyError(message)
+            raise wrong(f"abort_hooks[{index}]", expected, hook)
+    seconds_of(timeout_s, "hook_timeout_s")
     return cast("tuple[AbortHook, ...]", listed)
 
 

@@ -18,8 +18,8 @@ from otel_loopguard.abort.hooks import (
     name_of,
 )
 from otel_loopguard.forks import renew_in_children
+from otel_loopguard.options.errors import wrong
 from otel_loopguard.options.kinds import BUILT_IN, BuiltIn
-from otel_loopguard.policy import PolicyError
 from otel_loopguard.runs import Run
 from otel_loopguard.steps import SpanKey
 
@@ -39,11 +39,12 @@ def checked(names: Iterable[BuiltIn]) -> frozenset[BuiltIn]:
         PolicyError: if there is no such stop.
 
     """
-    chosen: tuple[object, ...] = (names,) if isinstance(names, str) else tuple(names)
-    if isinstance(names, str) or any(name not in BUILT_IN for name in chosen):
-        message = f"abort: expected a tuple of {' and '.join(map(repr, BUILT_IN))}, got {names!r}"
-        raise PolicyError(message)
-    return frozenset(names)
+    listed: object = names  # callers without a type checker may give anything
+    is_some = isinstance(listed, Iterable) and not isinstance(listed, str)
+    chosen = tuple(names) if is_some else None
+    if chosen is None or any(name not in BUILT_IN for name in chosen):
+        raise wrong("abort", f"a tuple of {' and '.join(map(repr, BUILT_IN))}", names)
+    return frozenset(chosen)
 
 
 class Ladder:

@@ -102,19 +102,20 @@ def _is_sdk_request(call: Call) -> bool:
 
 def _is_prepared_request(call: Call) -> bool:
     request = call.argument(0, "request")
-    return is_model_request(str(request.method), str(request.url), request.headers or ())
+    return is_model_request(str(request.method), request.url, request.headers or ())
 
 
 def _is_aiohttp_request(call: Call) -> bool:
+    method = str(call.argument(0, "method"))
+    if method.upper() != "POST":  # most are not, and what follows takes time
+        return False
     session = call.client
     address = session._build_url(call.argument(1, "str_or_url"))  # noqa: SLF001 -- with its base
     headers: Any = call.kwargs.get("headers")
     # What can be read only once is left to the request.
     can_be_read_again = isinstance(headers, (Mapping, list, tuple))
     names: dict[str, str] = dict(cast("Any", headers)) if can_be_read_again else {}
-    return is_model_request(
-        str(call.argument(0, "method")), str(address), (*session.headers, *names)
-    )
+    return is_model_request(method, address, (*session.headers, *names))
 
 
 def _is_urllib3_request(call: Call) -> bool:

@@ -124,7 +124,8 @@ def _patch(place: Place) -> None:
 
 
 def _is_to_be_asked(place: Place, call: Call) -> bool:
-    if _asked.get() == _caller():
+    asker = _asked.get()
+    if asker is not None and asker == _caller():
         return False
     try:
         return place.is_model_request(call)

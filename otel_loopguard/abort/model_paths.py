@@ -8,9 +8,9 @@ from urllib.parse import unquote, urlsplit
 
 MODEL_PATH = re.compile(
     r"/completions$"
-    r"|/(v\d+\w*|openai)/(responses|messages)$"
+    r"|/(v\d+\w*|openai)/(responses|(?P<messages>messages))$"
     r"|:(stream)?generateContent$"
-    r"|/api/(chat|generate)$"
+    r"|/api/(?P<ollama>chat|generate)$"
     r"|/model/(?!.*(embed|rerank)).+/(converse|invoke)(-stream|-with-response-stream)?$",
     re.IGNORECASE,
 )
@@ -21,7 +21,6 @@ are told by their header, those of Ollama by its port. Models of Bedrock that em
 path of all others; and a model's name may be an ARN, which has slashes.
 """
 
-_OLLAMA_PATH = re.compile(r"/api/(chat|generate)$", re.IGNORECASE)
 _OLLAMA_PORT = 11434
 
 _SDK_PATH = re.compile(r"^/?(responses|v1/messages)$")
@@ -29,21 +28,21 @@ _SDK_PATH = re.compile(r"^/?(responses|v1/messages)$")
 
 
 def is_model_request(
-    method: str, address: str, headers: Iterable[str], port: int | None = None
+    method: str, address: object, headers: Iterable[str], port: int | None = None
 ) -> bool:
-    """Tell a model request by method, address and names of headers.
+    """Tell a model request by method, address (a text, or what makes one) and names of headers.
 
     `port` is that of the connection, for an address that is only a path.
     """
     if method.upper() != "POST":
         return False
-    parts = urlsplit(address)
-    path = unquote(parts.path)
-    if MODEL_PATH.search(path) is None:
+    parts = urlsplit(str(address))
+    found = MODEL_PATH.search(unquote(parts.path))
+    if found is None:
         return False
-    if path.endswith("/messages"):
+    if found["messages"]:
         return any(name.lower() == "anthropic-version" for name in headers)
-    return _OLLAMA_PATH.search(path) is None or (parts.port or port) == _OLLAMA_PORT
+    return not found["ollama"] or (parts.port or port) == _OLLAMA_PORT
 
 
 def is_sdk_model_request(method: str, path: str) -> bool:

@@ -7,6 +7,7 @@ import signal
 import sys
 
 from otel_loopguard.abort.hooks import AbortHook, AbortRequest
+from otel_loopguard.options.errors import wrong
 from otel_loopguard.policy import PolicyError
 
 _GENTLE = (signal.SIGINT, signal.SIGTERM)
@@ -45,10 +46,10 @@ def signal_process(signum: int = signal.SIGINT, *, pid: int | None = None) -> Ab
         raise PolicyError("signal_process: needs a system with signals; Windows has none to send")
     if isinstance(signum, bool) or signum not in _GENTLE:
         expected = "signal.SIGINT or signal.SIGTERM, which a process can clean up after"
-        raise PolicyError(f"signal_process: signum: expected {expected}, got {signum!r}")
+        raise wrong("signal_process: signum", expected, signum)
     if pid is not None and (isinstance(named, bool) or not isinstance(named, int) or named <= 1):
         expected = "the id of one process, above 1, or None for this one"
-        raise PolicyError(f"signal_process: pid: expected {expected}, got {pid!r}")
+        raise wrong("signal_process: pid", expected, pid)
     wanted = signal.Signals(signum)
 
     def send(_request: AbortRequest) -> None:

@@ -12,6 +12,8 @@ import msgspec
 from otel_loopguard.abort.hooks import AbortHook, AbortRequest
 from otel_loopguard.abort.webhook_address import address_of, headers_of
 from otel_loopguard.abort.webhook_attempt import Answer, Sender
+from otel_loopguard.options.errors import wrong
+from otel_loopguard.options.kinds import seconds_of
 from otel_loopguard.policy import PolicyError
 from otel_loopguard.steps import SpanKey
 
@@ -144,8 +146,6 @@ def _check(secret: object, body: object, timeout_s: object, attempts: object) ->
     if body is not None and not callable(body):
         expected = "a callable that takes an AbortRequest"
         raise PolicyError(f"webhook: body: expected {expected}, got {type(body).__qualname__}")
-    if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)) or not timeout_s > 0:
-        expected = "a number of seconds above 0"
-        raise PolicyError(f"webhook: timeout_s: expected {expected}, got {timeout_s!r}")
+    seconds_of(timeout_s, "webhook: timeout_s")
     if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
-        raise PolicyError(f"webhook: attempts: expected a whole number above 0, got {attempts!r}")
+        raise wrong("webhook: attempts", "a whole number above 0", attempts)

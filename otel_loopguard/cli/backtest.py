@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor
 from typing import Annotated, NoReturn, TypeVar
@@ -15,7 +14,8 @@ from otel_loopguard.backtest.fit_report import FitOn
 from otel_loopguard.cli.backtest_outputs import OutputError
 from otel_loopguard.cli.backtest_table import percent, print_report
 from otel_loopguard.cli.backtest_work import Wanted, carry_out
-from otel_loopguard.cli.json_lines import json_line
+from otel_loopguard.cli.json_lines import print_json
+from otel_loopguard.cli.tables import complaining
 from otel_loopguard.policy import PolicyError
 
 UNREADABLE = 2
@@ -140,7 +140,7 @@ def backtest(  # noqa: PLR0913 -- the options of the command
     saved, and how often it would have been wrong. Exits with 0; with 3 if there are too many false
     trips for --fail-on-false-trips; with 2 if nothing, or not all that was named, can be read.
     """
-    console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    console = complaining()
     wanted = Wanted(
         files=files,
         policies=policy or (),
@@ -162,8 +162,7 @@ def backtest(  # noqa: PLR0913 -- the options of the command
     except (PolicyError, LabelError, OutputError) as error:
         _give_up(str(error))
     if as_json:
-        sys.stdout.buffer.write(json_line(report))
-        sys.stdout.flush()
+        print_json(report)
     else:
         print_report(report)
     if not complete:

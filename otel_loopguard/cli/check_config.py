@@ -9,13 +9,11 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
 
 from otel_loopguard.cli.config_summary import Summary, summary_of
-from otel_loopguard.cli.json_lines import json_line
-from otel_loopguard.cli.policies import read_text
-from otel_loopguard.cli.tables import printable
-from otel_loopguard.environment import OF_A_BAD_FILE, config_path, lay_over
+from otel_loopguard.cli.json_lines import print_json
+from otel_loopguard.cli.tables import complaining, printable
+from otel_loopguard.environment import OF_A_BAD_FILE, config_path, lay_over, read_text
 from otel_loopguard.mistakes import Examined, Remark, examine, not_read
 from otel_loopguard.options.variables import given
 from otel_loopguard.policy import Policy, PolicyError
@@ -62,10 +60,9 @@ def check_config(
         sys.stdout.buffer.write(text)
         return
     checked, lines = _check(file or config_path())
-    console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    console = complaining()
     if as_json:
-        sys.stdout.buffer.write(json_line(checked))
-        sys.stdout.flush()
+        print_json(checked)
     else:
         for line in lines:
             console.print(printable(line))

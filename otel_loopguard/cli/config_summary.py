@@ -8,8 +8,8 @@ from typing import Any, cast
 import msgspec
 
 from otel_loopguard.cli.tables import printable
-from otel_loopguard.detectors import RULES
 from otel_loopguard.environment import Configuration
+from otel_loopguard.options.text import beyond
 from otel_loopguard.settings import Limits, Thresholds
 
 _BY_DEFAULT = "observe, unless code gives something that stops a run"
@@ -54,17 +54,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 def summary_of(configuration: Configuration) -> Summary:
     """Return what a configuration puts in force."""
-    settings, nothing = configuration.policy.settings, Limits()
-    limits = {name: getattr(settings.limits, name) for name in Limits.__struct_fields__}
+    settings = configuration.policy.settings
     return Summary(
         mode=configuration.mode or ("enforce" if configuration.abort is not None else None),
         scope=settings.scope,
-        limits={name: said for name, said in limits.items() if said != getattr(nothing, name)},
-        rules={
-            rule: line
-            for rule, line in settings.rules.items()
-            if rule in RULES and line.lowest != float("inf")
-        },
+        limits=beyond(settings.limits, Limits()),
+        rules={rule: each for rule, each in settings.rules.items() if each.lowest != float("inf")},
         tools=tuple(settings.tools),
         agents=tuple(settings.agents),
         abort=configuration.abort,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import ExitStack
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from otel_loopguard.cli.complaints import Complaints
 from otel_loopguard.cli.doctor_table import print_report
-from otel_loopguard.cli.json_lines import json_line
+from otel_loopguard.cli.json_lines import print_json
 from otel_loopguard.cli.progress import show_progress
+from otel_loopguard.cli.tables import complaining
 from otel_loopguard.doctor import Examination, examine_file, report_on
 
 UNREADABLE = 2
@@ -44,7 +43,7 @@ def doctor(
     Each finding names the setting that changes it. Exits with 0; with 3 if rules cannot act and
     --fail-on-blind is given; with 2 if a file, or every line of it, cannot be read.
     """
-    console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    console = complaining()
     complaints = Complaints(console)
     examination, failed = Examination(), False
     with ExitStack() as stack:
@@ -58,8 +57,7 @@ def doctor(
                 complaints.add(problem)
     report = report_on(examination.seen())
     if as_json:
-        sys.stdout.buffer.write(json_line(report))
-        sys.stdout.flush()
+        print_json(report)
     else:
         print_report(report)
     if failed:

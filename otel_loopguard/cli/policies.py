@@ -9,8 +9,8 @@ from pathlib import Path
 from rich.console import Console
 
 from otel_loopguard.cli.tables import printable
-from otel_loopguard.options.toml_text import decoded
-from otel_loopguard.policy import Policy, PolicyError
+from otel_loopguard.environment import read_text
+from otel_loopguard.policy import Policy
 
 _KNOWN = ("default", "none")
 """Words that name a policy where there is no such file."""
@@ -56,23 +56,3 @@ def tell_warnings(policies: Mapping[str, Policy], console: Console) -> None:
     for name, policy in policies.items():
         for warning in policy.warnings:
             console.print(printable(f"{name}: {warning}"))
-
-
-def read_text(path: str, *, or_else: str = "") -> str:
-    """Return the text of a policy file; `or_else` is added to the error if there is no such file.
-
-    Raises:
-        PolicyError: the file cannot be read; names it.
-
-    """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        message = f"{path}: the policy file cannot be read: {error.strerror or error}"
-        if not Path(path).exists():
-            message += or_else
-        raise PolicyError(message) from None
-    try:
-        return decoded(data)
-    except PolicyError as error:
-        raise PolicyError(f"{path}: {error}", line=error.line) from None

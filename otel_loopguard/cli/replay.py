@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from otel_loopguard.cli.complaints import Complaints
-from otel_loopguard.cli.json_lines import json_line
+from otel_loopguard.cli.json_lines import print_json
 from otel_loopguard.cli.policies import read_named, tell_warnings
 from otel_loopguard.cli.progress import show_progress
 from otel_loopguard.cli.replay_table import print_runs
+from otel_loopguard.cli.tables import complaining
 from otel_loopguard.policy import Policy, PolicyError
 from otel_loopguard.replay import LineCounts, Problem, ReplayedRun, replay_file
 
@@ -56,7 +55,7 @@ def replay(
     line of it, cannot be read.
     """
     ruling = _policy(policy or "default")
-    console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    console = complaining()
     tell_warnings({policy or "default": ruling}, console)
     complaints = Complaints(console)
     runs: list[ReplayedRun] = []
@@ -70,8 +69,7 @@ def replay(
                 continue
             tripped = tripped or item.tripped
             if as_json:
-                sys.stdout.buffer.write(json_line(item))
-                sys.stdout.flush()
+                print_json(item)
             else:
                 runs.append(item)
     if not as_json:

@@ -40,6 +40,11 @@ def dollars(amount: float) -> str:
     return f"${amount:,.{2 if amount >= 1 else 4}f}"
 
 
+def complaining() -> Console:
+    """Return where complaints go: whole lines, as they are."""
+    return Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+
+
 def printable(text: str) -> str:
     """Return text that this terminal can show."""
     encoding = sys.stdout.encoding or "utf-8"

@@ -106,10 +106,14 @@ def flattened_functions(attributes: Attributes) -> frozenset[str] | Unknown:
 
 def _numbered(attributes: Attributes, prefix: str, *marks: str) -> Iterator[str]:
     """Yield `{prefix}.0`, `{prefix}.1`, ... as long as one of the `marks` below it is there."""
-    return takewhile(
-        lambda item: any(f"{item}{mark}" in attributes for mark in marks),
-        (f"{prefix}.{number}" for number in count()),
-    )
+    for number in count():
+        item = f"{prefix}.{number}"
+        for mark in marks:
+            if f"{item}{mark}" in attributes:
+                yield item
+                break
+        else:
+            return
 
 
 def _calls(

@@ -91,9 +91,9 @@ def model_step(record: SpanRecord) -> Step:
 
 
 def _offered(record: SpanRecord) -> frozenset[str] | Unknown:
-    if semconv.LLM_REQUEST_TYPE in record.attributes:
-        return flattened_functions(record.attributes)
     definitions = record.attributes.get(semconv.GEN_AI_TOOL_DEFINITIONS)
+    if definitions is None and semconv.LLM_REQUEST_TYPE in record.attributes:
+        return flattened_functions(record.attributes)
     return offered_in(definitions, record.value_length_limit)
 
 

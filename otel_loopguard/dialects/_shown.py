@@ -16,6 +16,7 @@ from otel_loopguard.steps import ModelInput
 _GIVEN = (semconv.GEN_AI_INPUT_MESSAGES, semconv.GEN_AI_PROMPT)
 _ANSWERED = (semconv.GEN_AI_OUTPUT_MESSAGES, semconv.GEN_AI_COMPLETION)
 _LAYOUT = Layout(marks=(".role", ".content"))
+_FIRST_ANSWER = tuple(f"{semconv.GEN_AI_COMPLETION}.0{mark}" for mark in _LAYOUT.marks)
 
 
 def answer_shown(record: SpanRecord, finish_reasons: tuple[str, ...]) -> ModelAnswer:
@@ -26,6 +27,8 @@ def answer_shown(record: SpanRecord, finish_reasons: tuple[str, ...]) -> ModelAn
         messages = answer_in_events(record)
     if messages is not None:
         return model_answer(messages, finish_reasons, limit)
+    if not any(first in attributes for first in _FIRST_ANSWER):  # as at each start
+        return ModelAnswer(finish_reasons=finish_reasons)
     flat = flattened_answer(attributes, semconv.GEN_AI_COMPLETION, _LAYOUT, limit)
     return msgspec.structs.replace(flat, finish_reasons=finish_reasons)
 

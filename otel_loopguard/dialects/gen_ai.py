@@ -14,18 +14,19 @@ starts, and a small attribute limit drops the oldest first.
   `gen_ai.completion` from LangSmith, `anthropic.tool_result.content` unless
   `anthropic.content.truncated`). Out of a tool message of LangChain its content is taken.
 - llm: `gen_ai.request.model`, `.response.model`, `.provider.name` (once `.system`), `.response.id`,
-  `.response.finish_reasons` (`.response.finish_reason`, `anthropic.message.stop_reason`),
-  `.usage.*` with the older names, `operation.cost` (Pydantic AI) and `.tool.definitions` (opt-in).
-  The answer (opt-in) from `.output.messages`, else from what came before it: `gen_ai.completion`,
-  `gen_ai.completion.0.content` and so on, the span events `gen_ai.choice`,
-  `gen_ai.content.completion` and `gen_ai.client.inference.operation.details`. Calls whose results
-  stand in the answer as well were run by the provider, and are not read.
-- agent: `gen_ai.agent.name`, else `.workflow.name`; `.usage.*`, else `.aggregated_usage.*`: both
-  sum up the calls below it.
+  `.response.finish_reasons` (`.response.finish_reason`, `anthropic.message.stop_reason`,
+  `gen_ai.completion.0.finish_reason`), `.usage.*` with the older names, `operation.cost` (Pydantic
+  AI) and `.tool.definitions` (opt-in; with `llm.request.type` `llm.request.functions.0.name` and so
+  on). The answer (opt-in) from `.output.messages`, else from what came before it:
+  `gen_ai.completion`, the span events `gen_ai.choice`, `gen_ai.content.completion` and
+  `gen_ai.client.inference.operation.details`, `gen_ai.completion.0.content` and so on. Calls whose
+  results stand in the answer as well were run by the provider, and are not read.
+- agent: `gen_ai.agent.name`, else `.workflow.name`; provider and model as for a model call;
+  `.usage.*`, else `.aggregated_usage.*`: both sum up the calls below it.
 - all: `gen_ai.agent.name`, `gen_ai.agent.call.id` (Pydantic AI).
 - input of a model call, on demand, for each span repeats all of it: `.input.messages`, else
-  `gen_ai.prompt`, `gen_ai.prompt.0.content` and so on, the span events `gen_ai.*.message`,
-  `gen_ai.content.prompt` and `gen_ai.client.inference.operation.details`; besides
+  `gen_ai.prompt`, the span events `gen_ai.*.message`, `gen_ai.content.prompt` and
+  `gen_ai.client.inference.operation.details`, `gen_ai.prompt.0.content` and so on; besides
   `gen_ai.request.previous_response.id`, where the messages before it are not sent again.
 """
 

@@ -19,7 +19,7 @@ class Recognition(NamedTuple):
 
 def recognition_of(record: SpanRecord, dialects: Dialects) -> Recognition | None:
     """Return how a span is recognised; `None` if it is nobody's step."""
-    dialect = next((each for each in dialects if each.read(record) is not None), None)
+    dialect = next((each for each in dialects.of(record) if each.read(record) is not None), None)
     return None if dialect is None else Recognition(dialect.name, _what(record, dialect))
 
 

@@ -73,13 +73,14 @@ class Invocations:
     def counters_of(self, step: Step) -> str:
         """Return whose counters a step advances: those of its agent, by name.
 
-        Invocations of one agent that overlap in time have counters of their own.
+        Invocations of one agent that overlap in time have counters of their own, and so have the
+        steps of runs inside the run.
         """
+        if step.inner:
+            return INNER
         first = self._first.get(step.agent)
         known = None if first in (None, step.agent_id) else self._by_id.get(first or "")
         overlaps = known is not None and known.is_open and step.kind == "agent"
-        if step.inner:
-            return INNER
         if overlaps or step.agent_id in self._apart:
             return f"{step.agent}{APART}{step.agent_id}"
         return step.agent

@@ -58,13 +58,17 @@ def refuse_unknown(
     allowed = tuple(names)
     for name in mapping:
         if name not in allowed:
-            near = difflib.get_close_matches(name[:_NAME_TO_GUESS_FROM], allowed, n=1)
-            guess = (
-                f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(allowed)}"
-            )
+            near = nearest(name, allowed)
+            guess = f"did you mean {near!r}?" if near else f"expected one of {', '.join(allowed)}"
             shown = f"{path}{as_key(name)}"
             message = f"{shown}: there is no such option here; {hints.get(name, guess)}"
             raise PolicyError(message, path=shown)
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that was probably meant, if there is one."""
+    near = difflib.get_close_matches(name[:_NAME_TO_GUESS_FROM], tuple(names), n=1)
+    return near[0] if near else None
 
 
 def wrong(path: str, expected: str, value: object) -> PolicyError:

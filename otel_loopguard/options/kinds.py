@@ -24,6 +24,7 @@ BUILT_IN: tuple[BuiltIn, ...] = ("gate", "cancel")
 
 _Made = TypeVar("_Made")
 
+_SHORTEST_S, _LONGEST_S = 1e-9, 1e6
 LARGEST = 2**63 - 1
 """What an attribute of a span can hold."""
 _OFF = "(0 switches it off)"
@@ -119,6 +120,12 @@ def number_of(
     if number is None or not lowest <= number <= highest:
         raise wrong(path, expected, value)
     return number
+
+
+def seconds_of(value: object, path: str) -> float:
+    """Return a number of seconds that a thread can wait: not one that stands for ever."""
+    expected = "a number of seconds above 0, of a million at most"
+    return number_of(value, path, expected, lowest=_SHORTEST_S, highest=_LONGEST_S)
 
 
 def _finite(value: object) -> float | None:

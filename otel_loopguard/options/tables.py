@@ -25,7 +25,6 @@ ELSEWHERE = {
     **dict.fromkeys(Usage.__struct_fields__, "write it under [usage]"),
     **dict.fromkeys(Masking.__struct_fields__, "write it under [masking]"),
 }
-
 """Where to write what does not stand at the top."""
 
 Made: TypeAlias = "tuple[Mode | None, Settings]"

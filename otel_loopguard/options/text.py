@@ -17,7 +17,7 @@ from otel_loopguard.values.volatile import Masking
 
 def text_of(mode: Mode | None, settings: Settings) -> str:
     """Return the call that makes such a policy, with no more than it needs."""
-    limits = _beyond(settings.limits, Limits())
+    limits = beyond(settings.limits, Limits())
     if mode is None and settings == Settings(settings.limits, {}):
         return "Policy.none()" + (f".with_limits({_arguments(limits)})" if limits else "")
     said = {
@@ -25,10 +25,10 @@ def text_of(mode: Mode | None, settings: Settings) -> str:
         "scope": None if settings.scope == "run" else settings.scope,
         **limits,
         "rules": _rules_said(settings),
-        "tools": {name: _beyond(own, ToolOptions()) for name, own in settings.tools.items()},
+        "tools": {name: beyond(own, ToolOptions()) for name, own in settings.tools.items()},
         "agents": {glob: _agent_said(own, settings.tools) for glob, own in settings.agents.items()},
-        "usage": _beyond(settings.usage, Usage()),
-        "masking": _beyond(settings.masking, Masking()),
+        "usage": beyond(settings.usage, Usage()),
+        "masking": beyond(settings.masking, Masking()),
     }
     worth_saying = {name: value for name, value in said.items() if value not in (None, {})}
     return f"Policy({_arguments(worth_saying)})"
@@ -54,18 +54,18 @@ def _rules_said(settings: Settings) -> dict[str, Any]:
 
 def _agent_said(own: AgentOptions, tools: Mapping[str, ToolOptions]) -> dict[str, Any]:
     said: dict[str, Any] = {
-        "limits": _beyond(own.limits or Limits(), Limits()),
+        "limits": beyond(own.limits or Limits(), Limits()),
         "rules": _plain(own.rules),
         # What an agent does not say of a tool is as for all agents.
         "tools": {
-            name: _beyond(options, tools.get(name, ToolOptions()))
+            name: beyond(options, tools.get(name, ToolOptions()))
             for name, options in own.tools.items()
         },
     }
     return {name: value for name, value in said.items() if value}
 
 
-def _beyond(value: msgspec.Struct, start: msgspec.Struct) -> dict[str, Any]:
+def beyond(value: msgspec.Struct, start: msgspec.Struct) -> dict[str, Any]:
     """Return the fields in which a value differs from another of its type."""
     names = value.__struct_fields__
     return {

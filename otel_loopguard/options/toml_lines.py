@@ -1,19 +1,15 @@
 """In which line of a TOML text each key stands: what `tomllib` does not tell.
 
-The text must be one that `tomllib` has read without complaint: nothing is checked here.
+The text must be one that `tomllib` has read without complaint: little is checked here.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
 from typing import TypeAlias
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from otel_loopguard.options.toml_text import read_toml
 
 Keys: TypeAlias = "tuple[str | int, ...]"
 """Where a value stands: names of tables and keys, and places in lists from 0."""
@@ -94,7 +90,7 @@ class _Scan:
             if not raw:
                 raise ValueError(f"expected TOML, but there is no key at {self._at}")
             quoted = raw[:1] in {'"', "'"}
-            keys.append(str(tomllib.loads(f"key = {raw}")["key"]) if quoted else raw)
+            keys.append(str(read_toml(f"key = {raw}")["key"]) if quoted else raw)
             self._skip(_BLANK)
             if self._text[self._at] != ".":
                 return keys

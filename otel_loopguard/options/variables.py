@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from otel_loopguard.options.errors import PolicyError, wrong
-from otel_loopguard.options.kinds import BUILT_IN, BuiltIn, number_of, switch_of
+from otel_loopguard.options.errors import PolicyError, cut, nearest, wrong
+from otel_loopguard.options.kinds import BUILT_IN, BuiltIn, seconds_of, switch_of
 from otel_loopguard.options.rules import RULES
 from otel_loopguard.settings import Limits
 from otel_loopguard.values.volatile import Masking
@@ -17,13 +16,11 @@ CONFIG = f"{PREFIX}CONFIG"
 """The variable that names the policy file."""
 
 _SWITCHES = {"true": True, "on": True, "false": False, "off": False}
-_SHORTEST_S = 1e-9
 _PAIRS = "names and values, such as {example}"
 _SOME_RULE = "on, off, or thresholds such as warn=3,abort=5"
 _NO_STOP = "none"
 _STOPS = f"{' and '.join(BUILT_IN)} with a comma between them, one of them, or {_NO_STOP}"
 _IN_FILE = f"what has no variable of its own is set in the file that {CONFIG} names"
-_NAME_TO_GUESS_FROM = 100
 
 
 class Variable(NamedTuple):
@@ -133,8 +130,7 @@ def _name_of(variable: Variable) -> str:
 
 
 def _seconds(text: str, name: str) -> float:
-    value = _number(text, name)
-    return number_of(value, name, "a number of seconds above 0", lowest=_SHORTEST_S)
+    return seconds_of(_number(text, name), name)
 
 
 def _log_events(text: str, name: str) -> bool:
@@ -173,15 +169,12 @@ def given(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in named.items() if text}
 
 
-def unknown(name: str) -> PolicyError | None:
-    """Return what is wrong with the name of a variable; `None` if there is such a variable."""
-    if name in KNOWN:
-        return None
+def unknown(name: str) -> PolicyError:
+    """Return the error for a variable that there is not."""
     own = {known.removeprefix(PREFIX): known for known in KNOWN}
-    said = name.removeprefix(PREFIX)[:_NAME_TO_GUESS_FROM]
-    near = difflib.get_close_matches(said, own, n=1)
-    hint = f"did you mean {own[near[0]]!r}?" if near else _IN_FILE
-    shown = PREFIX + said
+    near = nearest(name.removeprefix(PREFIX), own)
+    hint = f"did you mean {own[near]!r}?" if near else _IN_FILE
+    shown = cut(name)
     return PolicyError(f"{shown}: there is no such variable; {hint}", path=shown)
 
 

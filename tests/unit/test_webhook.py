@@ -419,9 +419,18 @@ def test_an_error_about_them_does_not_show_them(options: dict[str, Any]) -> None
         ({"headers": {"LOOPGUARD-SIGNATURE": "c"}}, "the webhook sets that itself"),
         ({"headers": {"a": 5}}, "'a'.: expected one line of visible ASCII"),
         ({"body": {"text": "x"}}, "body: expected a callable that takes an AbortRequest, got dict"),
-        ({"timeout_s": 0}, "timeout_s: expected a number of seconds above 0, got 0"),
-        ({"timeout_s": float("nan")}, "timeout_s: expected a number of seconds above 0, got nan"),
-        ({"timeout_s": True}, "timeout_s: expected a number of seconds above 0, got True"),
+        (
+            {"timeout_s": 0},
+            "timeout_s: expected a number of seconds above 0, of a million at most, got 0",
+        ),
+        (
+            {"timeout_s": float("nan")},
+            "timeout_s: expected a number of seconds above 0, of a million at most, got nan",
+        ),
+        (
+            {"timeout_s": True},
+            "timeout_s: expected a number of seconds above 0, of a million at most, got True",
+        ),
         ({"attempts": 0}, "attempts: expected a whole number above 0, got 0"),
         ({"attempts": 1.5}, "attempts: expected a whole number above 0, got 1.5"),
     ],
