@@ -159,6 +159,27 @@ class Traced:
             with self.tool(**tool):
                 pass
 
+    def request_model(self) -> None:
+        """Do what a client's `request` does, as far as the gate is concerned."""
+        for guard in self.guards:
+            allowed = guard.admit() if guard.mode == "enforce" else None
+            if allowed is not None:
+                allowed.over(failed=False)
+
+    def turn(self, times: int = 1) -> None:
+        """Ask the model through the gate, then call a tool."""
+        for _ in range(times):
+            with self.chat():
+                self.request_model()
+            with self.tool():
+                pass
+
+    def loop_for_ever(self) -> None:
+        """Do so until somebody stops it."""
+        with self.agent():
+            while True:
+                self.turn()
+
     @property
     def spans(self) -> Sequence[ReadableSpan]:
         """The exported spans, in the order of their ends."""

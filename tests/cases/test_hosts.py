@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
@@ -13,16 +13,10 @@ from opentelemetry import trace
 from opentelemetry.trace import Span
 
 from otel_loopguard import AbortRequest, LoopGuardSpanProcessor, RunAborted
-from tests._tracing import Traced, traced
+from tests._tracing import Traced
 from tests.cases._reports import CASES, Case
 
 _log = logging.getLogger(__name__)
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
 
 
 def bound(case: Case) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
 from types import SimpleNamespace
 
 import pytest
@@ -12,15 +11,9 @@ from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import Context
 
 from otel_loopguard import Policy, guarded_run, open_runs, run_finder, semconv
-from tests._tracing import Traced, traced
+from tests._tracing import Traced
 
 TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.arguments": "{}"}
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
 
 
 def named(name: str) -> Context:

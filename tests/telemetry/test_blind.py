@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 import pytest
 
 from otel_loopguard import Policy, guarded_run
-from tests._tracing import Traced, traced
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
+from tests._tracing import Traced
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:

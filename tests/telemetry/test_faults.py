@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -29,13 +29,6 @@ from otel_loopguard.abort.ladder import Ladder
 from otel_loopguard.detectors import StepBudget
 from tests._examples import examples
 from tests._tracing import Traced, traced
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
-
 
 # ----------------------------------------------------------------------------- whatever spans hold
 

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 import pytest
 
 from otel_loopguard import guarded_run, telemetry
 from otel_loopguard.gaps import KINDS
-from tests._tracing import Traced, traced
+from tests._tracing import Traced
 
 TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"}
 CHAT = {"gen_ai.operation.name": "chat"}
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
 
 
 def gaps(process: Traced) -> dict[str, float]:

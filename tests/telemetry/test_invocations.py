@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, TypeAlias
 
@@ -11,16 +11,10 @@ import pytest
 from otel_loopguard import Policy, RunAborted
 from otel_loopguard.live_spans import record_of
 from otel_loopguard.replay.recorded_spans import replay_spans
-from tests._tracing import Traced, traced
+from tests._tracing import Traced
 
 Scene: TypeAlias = Callable[[Traced], None]
 Shown: TypeAlias = tuple[str, str, str, int, float]
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
 
 
 def policy(**tables: Any) -> Policy:

@@ -4,24 +4,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Generator
 from typing import Any
 
-import pytest
 from inline_snapshot import snapshot
 from opentelemetry._logs import Logger
 
 from otel_loopguard import Policy
-from tests._tracing import ONE_RULE, Traced, traced
+from tests._tracing import ONE_RULE, Traced
 
 EVENTS_EXIST = "event_name" in inspect.signature(Logger.emit).parameters
 """The oldest API knows log records, but no log-based events."""
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
 
 
 def events(process: Traced) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -24,18 +24,12 @@ from otel_loopguard import (
     open_runs,
     telemetry,
 )
-from tests._tracing import Traced, traced
+from tests._tracing import Traced
 
 LOGS = pytest.mark.skipif(
     not telemetry._LOGS_HAVE_EVENTS,  # pyright: ignore[reportPrivateUsage]
     reason="this version of the API knows no log-based events",
 )
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
 
 
 def limit(calls: int) -> Policy:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -14,12 +13,6 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 from otel_loopguard import Policy, RunAborted, guarded_run
 from tests._tracing import ONE_RULE, Labels, Traced, traced
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
 
 
 def described(process: Traced) -> dict[str, Labels]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator
 from typing import Any
 
 import httpx
@@ -12,13 +11,7 @@ import pytest
 
 from otel_loopguard import AbortRequest, Policy, RunAborted, RunReport, guarded_run
 from otel_loopguard.testing import model_server
-from tests._tracing import Traced, traced
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
+from tests._tracing import Traced
 
 
 def told(process: Traced, hook: str) -> dict[str, float]:

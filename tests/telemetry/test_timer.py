@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -17,16 +17,10 @@ import pytest
 from otel_loopguard import AbortRequest, Policy, RunAborted, guarded_run
 from otel_loopguard.live_spans import record_of
 from otel_loopguard.replay.recorded_spans import replay_spans
-from tests._tracing import Traced, traced
+from tests._tracing import Traced
 
 PATIENCE_S = 10.0
 """After so many seconds what was waited for is a failure."""
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
 
 
 def limits(**options: Any) -> Policy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -17,15 +17,9 @@ from otel_loopguard import Policy, RunAborted, guarded_run
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.gaps import Gaps
 from otel_loopguard.runs import Run
-from tests._tracing import Traced, traced
+from tests._tracing import Traced
 
 THREADS, AGENTS, LIMIT = 8, 25, 6
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
 
 
 def reports(process: Traced) -> list[tuple[str, RunReport]]:

@@ -15,17 +15,11 @@ from otel_loopguard import LoopGuardSpanProcessor, Policy, RunAborted, guarded_r
 from otel_loopguard.admission import Admission
 from otel_loopguard.places import REQUESTS
 from otel_loopguard.runs import Run
-from tests._tracing import Traced, traced
+from tests._tracing import Traced
 
 
 def limit(calls: int) -> Policy:
     return Policy.none().with_limits(max_llm_calls=calls)
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
 
 
 @contextmanager

@@ -16,36 +16,9 @@ from opentelemetry import trace
 
 from otel_loopguard import Policy, RunAborted, abort_of, guarded_run
 from otel_loopguard.slots import CURRENT
-from tests._tracing import Traced, traced
+from tests._tracing import Traced
 
 TWO_CALLS = Policy.none().with_limits(max_llm_calls=2)
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
-
-
-def request_model(process: Traced) -> None:
-    """Do what a client's `request` does, as far as the gate is concerned."""
-    for guard in process.guards:
-        allowed = guard.admit()
-        if allowed is not None:
-            allowed.over(failed=False)
-
-
-def turn(process: Traced) -> None:
-    with process.chat():
-        request_model(process)
-    with process.tool():
-        pass
-
-
-def loop_for_ever(process: Traced) -> None:
-    with process.agent():
-        while True:
-            turn(process)
 
 
 def offer(process: Traced, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,9 +36,9 @@ def test_a_run_that_comes_through_is_reported(process: Traced) -> None:
     with guarded_run("order-4711") as run:
         assert run.report is None
         with process.agent():
-            turn(process)
+            process.turn()
             with process.chat(asks=False):
-                request_model(process)
+                process.request_model()
 
     assert run.report is not None
     assert (run.report.status, run.report.model_calls, run.report.tool_calls) == ("complete", 2, 1)
@@ -88,7 +61,7 @@ def test_a_stopped_run_raises(process: Traced) -> None:
     process.guard(TWO_CALLS, mode="enforce")
 
     with pytest.raises(RunAborted) as raised, guarded_run("r") as run:
-        loop_for_ever(process)
+        process.loop_for_ever()
 
     assert raised.value.report.rule == "llm_call_budget"
     assert run.report is not None
@@ -127,7 +100,7 @@ def test_however_a_framework_wraps_the_stop_it_comes_out(
 
     def framework() -> None:
         try:
-            loop_for_ever(process)
+            process.loop_for_ever()
         except RunAborted as error:
             raise disguise(error) from None
 
@@ -146,7 +119,7 @@ def test_a_person_who_interrupts_a_stopped_run_is_heard(
 
     def interrupted() -> None:
         try:
-            loop_for_ever(process)
+            process.loop_for_ever()
         except RunAborted:
             raise sign from None
 
@@ -160,7 +133,7 @@ def test_an_error_of_a_run_that_was_not_stopped_passes_through(process: Traced) 
 
     def application() -> None:
         with process.agent():
-            turn(process)
+            process.turn()
         raise error
 
     with pytest.raises(ValueError, match="of the application") as raised, guarded_run() as run:
@@ -193,7 +166,7 @@ def test_a_block_can_be_entered_again(process: Traced) -> None:
 
     for _ in range(3):
         with run, process.agent():
-            turn(process)
+            process.turn()
         assert run.report is not None
         assert run.report.model_calls == 1
 
@@ -271,7 +244,7 @@ def test_an_error_is_recorded_on_its_own_span(
     process.guard(TWO_CALLS, mode="enforce")
 
     with pytest.raises(RunAborted), guarded_run():
-        loop_for_ever(process)
+        process.loop_for_ever()
 
     (own,) = [span for span in process.spans if span.name == "guarded_run"]
     assert not own.status.is_ok
@@ -284,7 +257,7 @@ def test_threads_take_the_run_along_with_their_context(process: Traced) -> None:
 
     def work() -> None:
         with process.agent():
-            turn(process)
+            process.turn()
 
     with guarded_run() as run, ThreadPoolExecutor(2) as pool:
         inside = contextvars.copy_context()
@@ -303,13 +276,13 @@ def test_what_outlives_a_block_belongs_to_no_run_of_it(process: Traced) -> None:
 
     def run() -> None:
         contexts.append(contextvars.copy_context())
-        loop_for_ever(process)
+        process.loop_for_ever()
 
     with pytest.raises(RunAborted), guarded_run():
         run()
 
     for inside in contexts * 2:
-        inside.run(turn, process)
+        inside.run(process.turn)
     assert process.total("loopguard.aborts", abort__result="ok") == 1, "only the run was stopped"
     # Nothing is around what comes after it: ids alone hold that together, and only silence ends it.
     assert process.total("loopguard.run.active") == len(contexts * 2)
@@ -381,7 +354,7 @@ async def endless(process: Traced) -> None:
     with process.agent():
         while True:
             try:
-                turn(process)
+                process.turn()
             except RunAborted:
                 with process.tool():
                     pass
@@ -395,7 +368,7 @@ def test_async_a_run_that_comes_through_is_reported(process: Traced) -> None:
         async with guarded_run() as run:
             await asyncio.sleep(0)
             with process.agent():
-                turn(process)
+                process.turn()
         return run
 
     report = asyncio.run(main()).report
@@ -485,7 +458,7 @@ def test_a_swallowed_cancellation_is_asserted_again(process: Traced) -> None:
         with process.agent():
             while True:
                 try:
-                    turn(process)
+                    process.turn()
                 except RunAborted:
                     with process.tool():
                         pass
@@ -541,7 +514,7 @@ def test_tools_that_the_model_had_asked_for_already_are_no_reason_to_cancel(
                     with process.tool():
                         await asyncio.sleep(0)
                 with pytest.raises(RunAborted):
-                    turn(process)
+                    process.turn()
 
     asyncio.run(main())
     assert process.total("loopguard.aborts", abort__hook="cancel") == 0
@@ -557,7 +530,7 @@ def test_a_run_that_only_asks_again_and_again_is_cancelled(process: Traced) -> N
                 while True:
                     asked.append(1)
                     with suppress(RunAborted):
-                        request_model(process)
+                        process.request_model()
                     await asyncio.sleep(0)
 
     asyncio.run(main())
@@ -571,11 +544,11 @@ def test_a_cancellation_that_comes_too_late_does_not_hit_what_follows(process: T
         with process.agent():
             for _ in range(4):  # no await in here: a cancellation waits for the loop
                 try:
-                    turn(process)
+                    process.turn()
                 except RunAborted:
                     with process.tool():
                         pass
-            turn(process)
+            process.turn()
 
     async def main() -> str:
         with pytest.raises(RunAborted):
@@ -607,7 +580,7 @@ def test_a_task_goes_on_with_its_next_job_after_a_run_without_a_block(process: T
         with process.agent():
             for _ in range(4):
                 try:
-                    turn(process)
+                    process.turn()
                 except RunAborted:
                     with process.tool():
                         pass
@@ -624,7 +597,7 @@ def test_the_caller_s_own_cancellation_passes_through(process: Traced) -> None:
     async def run() -> None:
         async with guarded_run():
             with process.agent():
-                turn(process)
+                process.turn()
                 reached.set()
                 await asyncio.sleep(60)
 
@@ -645,7 +618,7 @@ def test_the_caller_s_own_cancellation_of_a_stopped_run_passes_through(process: 
     async def run() -> None:
         async with guarded_run():
             try:
-                loop_for_ever(process)
+                process.loop_for_ever()
             except RunAborted:
                 reached.set()
                 await asyncio.sleep(60)  # a framework that is busy with its clean-up
@@ -666,7 +639,7 @@ def test_the_caller_s_timeout_passes_through(process: Traced) -> None:
     async def run() -> None:
         async with guarded_run():
             with process.agent():
-                turn(process)
+                process.turn()
                 await asyncio.sleep(60)
 
     async def main() -> None:
@@ -686,10 +659,10 @@ def test_many_runs_at_once_are_told_apart(process: Traced) -> None:
     async def healthy() -> str:
         async with guarded_run() as run:
             with process.agent("healthy"):
-                turn(process)
+                process.turn()
                 await asyncio.sleep(0)
                 with process.chat(asks=False):
-                    request_model(process)
+                    process.request_model()
         assert run.report is not None
         return run.report.status
 
@@ -713,7 +686,7 @@ def test_a_block_in_a_worker_thread_has_no_task_to_cancel(process: Traced) -> No
     def work() -> None:
         try:
             with guarded_run():
-                loop_for_ever(process)
+                process.loop_for_ever()
         except BaseException as error:  # noqa: BLE001
             caught.append(error)
 

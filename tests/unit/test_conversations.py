@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -13,13 +13,7 @@ from otel_loopguard.engine.rule_sets import Carried
 from otel_loopguard.live_spans import record_of
 from otel_loopguard.replay.recorded_spans import replay_spans
 from otel_loopguard.spans import SpanRecord
-from tests._tracing import Traced, traced
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
+from tests._tracing import Traced
 
 
 def policy(scope: str = "conversation", **limits: Any) -> Policy:

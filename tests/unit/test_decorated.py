@@ -16,30 +16,9 @@ from opentelemetry import trace
 
 from otel_loopguard import Policy, PolicyError, RunAborted, guarded_run
 from otel_loopguard.slots import CURRENT
-from tests._tracing import Traced, traced
+from tests._tracing import Traced
 
 WHERE: contextvars.ContextVar[str] = contextvars.ContextVar("where", default="outside")
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
-
-
-def request_model(process: Traced) -> None:
-    """Do what a client's `request` does, as far as the gate is concerned."""
-    for guard in process.guards:
-        allowed = guard.admit()
-        if allowed is not None:
-            allowed.over(failed=False)
-
-
-def turn(process: Traced) -> None:
-    with process.chat():
-        request_model(process)
-    with process.tool():
-        pass
 
 
 def here() -> str | None:
@@ -60,7 +39,7 @@ def test_each_call_is_a_run_of_its_own(process: Traced) -> None:
         """Answer."""
         ids.append(here())
         for _ in range(turns):
-            turn(process)
+            process.turn()
         return answer
 
     assert agent(2, answer="42") == "42"
@@ -82,7 +61,7 @@ def test_a_given_id_is_that_of_each_call_and_its_limits_are(process: Traced) -> 
     @guarded_run("nightly", max_llm_calls=1)
     def agent(turns: int) -> str | None:
         for _ in range(turns):
-            turn(process)
+            process.turn()
         return here()
 
     assert [agent(1), agent(1)] == ["nightly", "nightly"]
@@ -95,13 +74,13 @@ def test_calls_may_overlap_and_call_each_other(process: Traced) -> None:
 
     @guarded_run()
     async def agent(depth: int) -> list[str | None]:
-        turn(process)
+        process.turn()
         await asyncio.sleep(0)
         ids = [here()]
         if depth:
             for deeper in await asyncio.gather(agent(depth - 1), agent(depth - 1)):
                 ids += deeper
-        turn(process)
+        process.turn()
         return ids
 
     ids = asyncio.run(agent(2))
@@ -169,7 +148,7 @@ def test_a_coroutine_that_is_stopped_raises_for_who_awaits_it(process: Traced) -
 
     @guarded_run(max_duration_s=0.05)
     async def agent() -> None:
-        turn(process)
+        process.turn()
         await asyncio.sleep(60)
 
     async def main() -> None:
@@ -212,7 +191,7 @@ def test_a_generator_is_one_run_and_who_pulls_it_is_not_in_it(process: Traced) -
         with process.tracer.start_as_current_span("reading"):
             WHERE.set("inside")
             for _ in range(3):
-                turn(process)
+                process.turn()
                 yield here()
         return "last"
 
@@ -265,7 +244,7 @@ def test_a_generator_that_is_closed_or_dropped_ends_its_run(process: Traced) -> 
     def endless() -> Generator[int]:
         with left_open(closed):
             while True:
-                turn(process)
+                process.turn()
                 yield 1
 
     items = endless()
@@ -285,7 +264,7 @@ def test_a_stopped_generator_raises_for_who_pulls_it(process: Traced) -> None:
     def endless() -> Generator[int]:
         with process.agent():
             while True:
-                turn(process)
+                process.turn()
                 yield 1
 
     seen: list[int] = []
@@ -351,7 +330,7 @@ def test_an_async_generator_may_be_told_things_and_closed(process: Traced) -> No
         with left_open(closed):
             heard = yield "first"
             while True:
-                turn(process)
+                process.turn()
                 try:
                     heard = yield heard
                 except LookupError as error:
@@ -375,7 +354,7 @@ def test_an_async_generator_that_is_stopped_while_it_waits(process: Traced) -> N
 
     @guarded_run(max_duration_s=0.05)
     async def stream() -> AsyncGenerator[int]:
-        turn(process)
+        process.turn()
         yield 1
         await asyncio.sleep(60)
 
@@ -395,7 +374,7 @@ def test_the_caller_s_own_cancellation_of_an_async_generator(process: Traced) ->
 
     @guarded_run()
     async def stream() -> AsyncGenerator[int]:
-        turn(process)
+        process.turn()
         yield 1
         waiting.set()
         await asyncio.sleep(60)
@@ -421,7 +400,7 @@ def test_an_error_of_a_generator_that_was_not_stopped_passes_through(process: Tr
 
     @guarded_run()
     async def stream() -> AsyncGenerator[int]:
-        turn(process)
+        process.turn()
         yield 1
         raise error
 
@@ -443,13 +422,13 @@ def test_whoever_has_an_item_is_not_cancelled_for_the_generator(process: Traced)
     @guarded_run(max_idle_s=0.05)
     async def stream() -> AsyncGenerator[int]:
         for number in range(2):
-            turn(process)
+            process.turn()
             yield number
 
     @guarded_run(max_idle_s=0.05)
     def items() -> Generator[int]:
         for number in range(2):
-            turn(process)
+            process.turn()
             yield number
 
     async def reads_slowly() -> list[int]:
@@ -472,7 +451,7 @@ def test_the_task_that_waits_for_an_item_is_cancelled_and_no_other(process: Trac
 
     @guarded_run(max_idle_s=0.1)
     async def stream() -> AsyncGenerator[int]:
-        turn(process)
+        process.turn()
         yield 1
         with process.tool():
             await asyncio.sleep(20)
@@ -499,7 +478,7 @@ def test_a_generator_that_is_left_open_is_closed_with_its_loop(process: Traced) 
     @guarded_run()
     async def stream() -> AsyncGenerator[int]:
         try:
-            turn(process)
+            process.turn()
             yield 1
         finally:
             await asyncio.sleep(0)

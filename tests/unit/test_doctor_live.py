@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -18,12 +17,6 @@ from otel_loopguard.spans import SpanRecord
 from tests._tracing import Traced, traced
 
 LATE = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.arguments": "{}"}
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
 
 
 def attended(process: Traced, **options: Any) -> Doctor:

@@ -8,7 +8,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from typing import Any
@@ -19,35 +19,7 @@ from opentelemetry import baggage, context
 from otel_loopguard import AbortRequest, Policy, RunAborted, RunReport, guarded_run, semconv
 from otel_loopguard.runs import Run
 from otel_loopguard.slots import CURRENT, Slot
-from tests._tracing import ONE_RULE, Traced, traced
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
-
-
-def request_model(process: Traced) -> None:
-    """Do what a client's `request` does, as far as the gate is concerned."""
-    for guard in process.guards:
-        allowed = guard.admit() if guard.mode == "enforce" else None
-        if allowed is not None:
-            allowed.over(failed=False)
-
-
-def turn(process: Traced, times: int = 1) -> None:
-    for _ in range(times):
-        with process.chat():
-            request_model(process)
-        with process.tool():
-            pass
-
-
-def loop_for_ever(process: Traced) -> None:
-    with process.agent():
-        while True:
-            turn(process)
+from tests._tracing import ONE_RULE, Traced
 
 
 def report_of(run: guarded_run) -> RunReport:
@@ -77,10 +49,10 @@ def test_what_an_inner_run_does_counts_for_the_outer_too(process: Traced) -> Non
     process.guard(Policy.none())
 
     with guarded_run("outer") as outer:
-        turn(process)
+        process.turn()
         with guarded_run("inner") as inner, process.agent():
-            turn(process, 2)
-        turn(process)
+            process.turn(2)
+        process.turn()
 
     one, both = report_of(inner), report_of(outer)
     assert (one.steps, one.model_calls, one.tool_calls) == (4, 2, 2)
@@ -117,9 +89,9 @@ def test_totals_of_the_outer_run_are_held_against_both(
 
     outer, inner = guarded_run("outer", **limits), guarded_run("inner")
     with process.tracer.start_as_current_span("request"), suppress(RunAborted), outer:
-        turn(process)
+        process.turn()
         with inner:
-            turn(process, 3)
+            process.turn(3)
 
     assert report_of(outer).rule == rule
     assert report_of(inner).rule is None
@@ -137,7 +109,7 @@ def test_a_limit_that_both_have_is_reached_by_both(process: Traced, mode: str) -
 
     outer, inner = guarded_run("outer"), guarded_run("inner")
     with process.tracer.start_as_current_span("request"), suppress(RunAborted), outer, inner:
-        turn(process, 4)
+        process.turn(4)
 
     assert sorted(found(process)) == [("inner", "llm_call_budget"), ("outer", "llm_call_budget")]
     assert report_of(inner).model_calls == report_of(outer).model_calls
@@ -155,7 +127,7 @@ def test_limits_that_are_no_totals_are_held_against_each_run_alone(process: Trac
                 for _ in range(2):
                     with process.chat(tokens=(1000, 1), asks=False):
                         pass
-                turn(process, 2)
+                process.turn(2)
 
     assert report_of(outer).violations == ()
     assert report_of(outer).steps == 18
@@ -166,7 +138,7 @@ def test_an_exempt_tool_counts_for_neither(process: Traced) -> None:
     process.guard(Policy.from_mapping(tools, base=Policy.none()))
 
     with guarded_run("outer", max_tool_calls=1) as outer, guarded_run():
-        turn(process, 3)
+        process.turn(3)
 
     assert report_of(outer).rule is None
     assert report_of(outer).tool_calls == 3
@@ -180,7 +152,7 @@ def test_limits_of_an_agent_are_held_against_it_in_its_own_run(process: Traced) 
     with guarded_run("outer") as outer:
         for _ in range(2):
             with inner, process.agent("helper"):
-                turn(process, 2)
+                process.turn(2)
 
     assert report_of(inner).rule == "step_budget"
     assert report_of(outer).rule is None
@@ -283,10 +255,10 @@ def test_work_in_an_inner_run_is_no_silence_for_the_outer(process: Traced) -> No
 
     process.guard(Policy.none(), abort_hooks=[hook])
     with guarded_run("outer", max_idle_s=0.3) as outer:
-        turn(process)
+        process.turn()
         with guarded_run("inner"), process.agent():
             for _ in range(6):
-                turn(process)
+                process.turn()
                 time.sleep(0.1)
             assert asked == []
             assert came.wait(10), "it is silent now"
@@ -306,7 +278,7 @@ def test_the_outer_s_time_runs_out_while_the_inner_one_hangs(process: Traced) ->
         with pytest.raises(RunAborted) as raised:
             async with outer, inner:
                 with process.agent():
-                    turn(process)
+                    process.turn()
                     await asyncio.sleep(60)
         assert raised.value.run_id == "outer"
 
@@ -322,10 +294,10 @@ def test_an_inner_trip_ends_with_the_inner_run(process: Traced) -> None:
     process.guard(Policy.none(), mode="enforce")
 
     with guarded_run("outer") as outer:
-        turn(process)
+        process.turn()
         with pytest.raises(RunAborted) as raised, guarded_run("inner", max_llm_calls=2) as inner:
-            loop_for_ever(process)
-        turn(process)
+            process.loop_for_ever()
+        process.turn()
 
     assert raised.value.report.rule == report_of(inner).rule == "llm_call_budget"
     assert raised.value.run_id == "inner"
@@ -342,7 +314,7 @@ def test_an_inner_stop_that_nobody_catches_stays_that_of_the_inner_run(process: 
         guarded_run("outer") as outer,
         guarded_run("inner", max_llm_calls=2) as inner,
     ):
-        loop_for_ever(process)
+        process.loop_for_ever()
 
     assert raised.value.report.rule == report_of(inner).rule
     assert raised.value.run_id == "inner"
@@ -355,12 +327,12 @@ def test_an_inner_stop_in_disguise_is_not_taken_for_the_outer_s(process: Traced)
     def framework() -> None:
         try:
             with guarded_run("inner", max_llm_calls=2):
-                loop_for_ever(process)
+                process.loop_for_ever()
         except RunAborted as error:
             raise LookupError("the tool failed") from error
 
     with pytest.raises(LookupError), guarded_run("outer") as outer:
-        turn(process)
+        process.turn()
         framework()
 
     assert report_of(outer).status != "aborted"
@@ -378,7 +350,7 @@ def test_an_outer_trip_stops_both_and_each_says_so(process: Traced) -> None:
 
     def nest(left: list[guarded_run]) -> None:
         if not left:
-            loop_for_ever(process)
+            process.loop_for_ever()
         try:
             with left[0]:
                 nest(left[1:])
@@ -408,10 +380,10 @@ def test_a_run_inside_one_that_was_stopped_is_refused_from_its_first_request(
 
     with pytest.raises(RunAborted) as raised, guarded_run("outer", max_llm_calls=1):
         with suppress(RunAborted):
-            loop_for_ever(process)
+            process.loop_for_ever()
         for _ in range(2):
             with pytest.raises(RunAborted) as refused, guarded_run():
-                request_model(process)
+                process.request_model()
             assert refused.value.report.stopped_with == "outer"
             assert refused.value.report.model_calls == 0
         raise ValueError("of no interest")
@@ -428,7 +400,7 @@ def test_steps_that_still_start_in_an_inner_run_have_the_outer_s_task_cancelled(
         with process.agent():
             while True:
                 with suppress(RunAborted):
-                    turn(process)
+                    process.turn()
                 with process.tool():
                     pass
                 await asyncio.sleep(0)
@@ -570,8 +542,8 @@ def test_what_goes_on_after_the_outer_block_is_held_against_the_inner_alone(
     with outer:
         inside = contextvars.copy_context()  # as a task has, or a thread that was given it
         inside.run(inner.__enter__)
-        inside.run(turn, process)
-    inside.run(turn, process, 3)
+        inside.run(process.turn)
+    inside.run(process.turn, 3)
     inside.run(inner.__exit__, None, None, None)
 
     assert (report_of(outer).model_calls, report_of(inner).model_calls) == (1, 4)
@@ -584,14 +556,14 @@ def test_a_stop_of_the_outer_run_does_not_outlive_it(process: Traced) -> None:
 
     def work() -> RunReport | None:
         with guarded_run("inner") as inner:
-            turn(process)
+            process.turn()
             goes_on.set()
             assert is_over.wait(20)
             with suppress(ValueError), guarded_run("mistaken") as mistaken:
-                turn(process)
+                process.turn()
                 raise ValueError("the application's own")
             assert report_of(mistaken).status != "aborted"
-            turn(process)
+            process.turn()
         return inner.report
 
     with ThreadPoolExecutor(1) as pool:
@@ -601,7 +573,7 @@ def test_a_stop_of_the_outer_run_does_not_outlive_it(process: Traced) -> None:
             with process.tool():
                 pass
             with pytest.raises(RunAborted):
-                request_model(process)
+                process.request_model()
         is_over.set()
         report = ended.result(20)
 
@@ -624,7 +596,7 @@ def test_what_comes_out_after_the_inner_block_counts_for_the_outer(process: Trac
             span.end()
         assert open_runs(process)["outer"].guard.stats().open_steps == 0
         with pytest.raises(RunAborted):
-            request_model(process)
+            process.request_model()
 
     assert (report_of(outer).input_tokens, report_of(outer).rule) == (45, "token_budget")
 
@@ -659,9 +631,9 @@ def test_what_goes_on_after_the_inner_block_belongs_to_the_outer(process: Traced
 
     with guarded_run("outer") as outer:
         with guarded_run("inner") as inner:
-            turn(process)
+            process.turn()
             inside = contextvars.copy_context()
-        inside.run(turn, process, 2)
+        inside.run(process.turn, 2)
 
     assert (report_of(inner).model_calls, report_of(outer).model_calls) == (1, 3)
     assert process.total("loopguard.runs") == 2
@@ -738,7 +710,7 @@ def test_a_run_that_baggage_names_has_no_run_inside_it(process: Traced) -> None:
     token = context.attach(baggage.set_baggage(semconv.RUN_ID, "named"))
     try:
         with guarded_run("block") as run:
-            turn(process)
+            process.turn()
         assert open_runs(process) == {}
         with process.tool():
             pass
@@ -769,9 +741,9 @@ def test_limits_of_a_block_take_the_place_of_the_policy_s(
     process.guard(Policy.none().with_limits(**policy))
 
     with guarded_run("one", **own) as run:
-        turn(process, 3)
+        process.turn(3)
     with guarded_run("next") as following:
-        turn(process, 1)
+        process.turn(1)
 
     assert report_of(run).rule == rule
     assert report_of(following).rule is None
@@ -785,7 +757,7 @@ def test_a_block_s_own_time_is_up_while_it_hangs(process: Traced) -> None:
         with pytest.raises(RunAborted) as raised:
             async with guarded_run(max_duration_s=0.1):
                 with process.agent():
-                    turn(process)
+                    process.turn()
                     await asyncio.sleep(60)
         assert raised.value.report.rule == "time_budget"
 
@@ -841,7 +813,7 @@ def test_answers_of_calls_without_a_span_are_read_in_the_inner_run(
         }
         turn: Any = {"role": "assistant", "parts": [call], "finish_reason": "tool_call"}
         with process.tracer.start_as_current_span("chat m", attributes=known) as span:
-            request_model(process)
+            process.request_model()
             span.set_attribute("gen_ai.output.messages", json.dumps([turn]))
         said.extend([turn, {"role": "tool", "parts": [answer]}])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -12,13 +11,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, Status, StatusCod
 
 from otel_loopguard.dialects import read_step
 from otel_loopguard.live_spans import record_of
-from tests._tracing import Traced, traced
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
+from tests._tracing import Traced
 
 
 def started(process: Traced, **options: Any) -> Any:

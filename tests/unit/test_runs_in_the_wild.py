@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Generator
 from contextlib import nullcontext
 
 import httpx
@@ -12,13 +11,7 @@ import pytest
 from opentelemetry import trace
 
 from otel_loopguard import AbortRequest, Policy, RunAborted, guarded_run
-from tests._tracing import Traced, traced
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
+from tests._tracing import Traced
 
 
 def limit(calls: int) -> Policy:
