@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from otel_loopguard import Policy
+from otel_loopguard import Policy, RunAborted, guarded_run
 from otel_loopguard.runs import Run
 from otel_loopguard.slots import CURRENT
 from otel_loopguard.testing._loopback import serving
+from tests._tracing import Traced
 
 CHAT = "/v1/chat/completions"
 CLAUDE_TURN = {
@@ -102,3 +104,59 @@ def ask_with(client: Ask) -> None:
 
 async def _awaited(made: Awaitable[Any]) -> None:
     await made
+
+
+def originals(places: Iterable[tuple[type, str]]) -> list[object]:
+    return [vars(owner)[name] for owner, name in places]
+
+
+def are_same(some: Sequence[object], others: Sequence[object]) -> list[bool]:
+    return [now is then for now, then in zip(some, others, strict=True)]
+
+
+def check_put_back(process: Traced, places: Sequence[tuple[type, str]], client: Ask) -> None:
+    """Let two guards come and go: there is one layer, and nothing of it is left."""
+    before = originals(places)
+
+    first = process.guard(limit(1), mode="enforce")
+    patched = originals(places)
+    assert not any(are_same(patched, before))
+    second = process.guard(limit(1), mode="enforce")
+    assert all(are_same(originals(places), patched)), "one layer"
+    first.shutdown()
+    first.shutdown()
+    with guarded_run():
+        ask_with(client)
+        with pytest.raises(RunAborted):
+            ask_with(client)
+    second.shutdown()
+
+    assert all(are_same(originals(places), before))
+    with guarded_run():
+        ask_with(client)
+        ask_with(client)
+
+
+def check_patched_over(process: Traced, owner: type, name: str, client: Ask) -> None:
+    """Patch over the gate, take it off and put it up again: nothing is lost, nothing doubled."""
+    before = vars(owner)[name]
+    first = process.guard(limit(1), mode="enforce")
+    ours = getattr(owner, name)
+
+    def theirs(self: object, *args: Any, **kwargs: Any) -> Any:
+        return ours(self, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, theirs)
+        first.shutdown()
+        assert vars(owner)[name] is theirs
+        ask_with(client)
+        second = process.guard(limit(1), mode="enforce")
+        assert vars(owner)[name] is theirs
+        with guarded_run():
+            ask_with(client)
+            with pytest.raises(RunAborted):
+                ask_with(client)
+            assert current_run().ahead == 1
+    second.shutdown()
+    assert vars(owner)[name] is before

@@ -39,7 +39,7 @@ def checked(names: Iterable[BuiltIn]) -> frozenset[BuiltIn]:
         PolicyError: if there is no such stop.
 
     """
-    listed: object = names  # callers without a type checker may give anything
+    listed = cast("object", names)  # callers without a type checker may give anything
     is_some = isinstance(listed, Iterable) and not isinstance(listed, str)
     chosen = tuple(names) if is_some else None
     if chosen is None or any(name not in BUILT_IN for name in chosen):

@@ -76,7 +76,7 @@ def assert_bounded(finder: RunFinder) -> None:
         assert len(run.responses) <= RESPONSES
         assert len(waiting._waiting) <= WAITING
         assert len(waiting._early) <= WAITING
-        assert not run.places, "no request was made"
+        assert not run.places.ahead, "no request was made"
 
 
 def assert_no_span_hangs_below_itself(nodes: Sequence[Node]) -> None:

@@ -255,6 +255,11 @@ def flat(attributes: Mapping[str, object]) -> SpanRecord:
             {"a", "b"},
         ),
         ({"llm.request.functions.0.name": 7}, "offered_tools", UNKNOWN),
+        (  # present names come first
+            {"llm.request.functions.0.name": "a", "gen_ai.tool.definitions": '[{"name": "b"}]'},
+            "offered_tools",
+            frozenset("b"),
+        ),
         ({}, "offered_tools", UNKNOWN),
     ],
 )

@@ -253,7 +253,7 @@ def test_mappings_need_not_be_dicts():
 
 def test_what_is_remembered_of_spans_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_dialect, "KNOWN", 2)
-    dialects = Dialects(BUILT_IN)
+    dialects: Any = Dialects(BUILT_IN)
     for _ in range(2):
         for record in (span("chat m"), genai_tool({ARGUMENTS: "{}"}), genai_llm({}), span("other")):
             assert [each.name for each in dialects.of(record)] == [

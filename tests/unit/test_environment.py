@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from otel_loopguard import LoopGuardSpanProcessor, Policy, PolicyError, read_policy
+from otel_loopguard.abort.ladder import checked
 from otel_loopguard.environment import read_configuration, resolve_mode
 
 OBSERVING, ENFORCING, SILENT = Policy(mode="observe"), Policy(mode="enforce"), Policy()
@@ -158,10 +160,33 @@ def test_stops_that_will_not_act_are_pointed_out(
     ]
 
 
-def test_a_stop_that_does_not_exist_is_named() -> None:
-    stops: Any = ("gate", "veto")
-
+@pytest.mark.parametrize(
+    ("stops", "got"), [(("gate", "veto"), r"\('gate', 'veto'\)"), ("gate", "'gate'"), (5, "5")]
+)
+def test_a_stop_that_does_not_exist_is_named(stops: Any, got: str) -> None:
     with pytest.raises(
-        PolicyError, match=r"abort: expected a tuple of 'gate' and 'cancel', got \('gate', 'veto'\)"
+        PolicyError, match=rf"abort: expected a tuple of 'gate' and 'cancel', got {got}$"
     ):
         LoopGuardSpanProcessor(abort=stops)
+
+
+def test_stops_may_come_one_by_one() -> None:
+    stops: Any = (name for name in ("gate", "cancel"))
+
+    assert checked(stops) == {"gate", "cancel"}
+
+
+@pytest.mark.parametrize("seconds", [0, -1, True, "2", math.inf, math.nan, 1e300, 10**400])
+def test_a_time_that_no_thread_can_wait_is_refused(seconds: Any) -> None:
+    with pytest.raises(PolicyError, match=r"^hook_timeout_s: expected a number of seconds above 0"):
+        LoopGuardSpanProcessor(hook_timeout_s=seconds)
+
+
+def test_an_error_in_a_text_keeps_its_path_and_its_line() -> None:
+    with pytest.raises(PolicyError) as option:
+        Policy.from_toml("[limits]\nmax_steps = true", source="p.toml")
+    with pytest.raises(PolicyError) as text:
+        Policy.from_toml("[limits]\nmax_steps =", source="p.toml")
+
+    assert (option.value.path, option.value.line) == ("limits.max_steps", None)
+    assert (text.value.path, text.value.line) == ("", 2)

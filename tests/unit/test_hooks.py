@@ -24,7 +24,7 @@ from otel_loopguard import (
 )
 from otel_loopguard.abort.hooks import Outcome, checked, deliver, name_of
 from otel_loopguard.slots import CURRENT, Slot
-from tests._tracing import Traced, traced
+from tests._tracing import Traced
 
 QUICK_S = 0.05
 """How long a hook may take that is meant to take too long."""
@@ -66,12 +66,6 @@ def gate() -> Generator[threading.Event]:
     opened = threading.Event()
     yield opened
     opened.set()
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
 
 
 def raising(_request: AbortRequest) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import logging
 import subprocess
 import sys
 import weakref
@@ -11,8 +12,12 @@ from collections.abc import Generator
 from functools import wraps
 from typing import Any
 
+import httpx
 import pytest
+import wrapt
 from opentelemetry import trace
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -125,6 +130,27 @@ def test_nothing_is_watched_after_it_was_taken_off() -> None:
     assert TracerProvider.__init__ is INIT
 
 
+def test_nothing_is_refused_after_it_was_taken_off() -> None:
+    before = vars(httpx.Client)["send"]
+    install(Policy.none(), mode="enforce")
+    assert vars(httpx.Client)["send"] is not before
+    uninstall()
+    assert vars(httpx.Client)["send"] is before
+
+
+def test_a_patch_of_somebody_else_s_is_put_back_as_it_was() -> None:
+    def call(init: Any, _: object, args: Any, named: Any) -> None:
+        init(*args, **named)
+
+    theirs: Any = wrapt.FunctionWrapper(INIT, call)
+    TracerProvider.__init__ = theirs  # type: ignore[method-assign]
+    install(ONE_RULE)
+    assert Exported().loop() == 2
+    uninstall()
+    assert vars(TracerProvider)["__init__"] is theirs
+    TracerProvider.__init__ = INIT  # type: ignore[method-assign]
+
+
 def test_what_somebody_else_patched_since_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     install(ONE_RULE)
     ours = TracerProvider.__init__
@@ -151,6 +177,9 @@ def test_a_guard_joins_a_provider_once() -> None:
             del span, parent_context
             self.started += 1
 
+        def force_flush(self, timeout_millis: int = 0) -> bool:
+            return timeout_millis < 0
+
     seen, process = Seen(), Exported()
     attachment = Attachment(seen)
     assert attachment.attach(process.provider)
@@ -158,6 +187,7 @@ def test_a_guard_joins_a_provider_once() -> None:
     process.provider.get_tracer("t").start_span("s").end()
 
     assert seen.started == 1
+    assert not process.provider.force_flush(), "it is asked"
 
 
 def test_what_is_no_provider_of_the_sdk_is_watched_if_it_can_be() -> None:
@@ -240,11 +270,14 @@ def test_a_guard_taken_off_in_the_middle_of_a_span_is_asked_no_more() -> None:
         processor = property(lambda _: seen.pop() if seen else None, lambda *_: None)  # type: ignore[assignment]
 
     seen: list[Any] = []
-    process = Exported()
-    for processor in (LoopGuardSpanProcessor(mode="observe"), None):
-        seen = [processor]
-        TakenOff(LoopGuardSpanProcessor(mode="observe")).attach(process.provider)
-        process.provider.get_tracer("t").start_span("s")
+    process, guard = Exported(), LoopGuardSpanProcessor(mode="observe")
+    TakenOff(guard).attach(process.provider)
+    for at_start, at_end in (([guard], []), ([], [guard])):
+        seen[:] = at_start
+        span = process.provider.get_tracer("t").start_span("s")
+        seen[:] = at_end
+        span.end()
+        assert seen == [], "read once"
 
 
 def test_the_options_are_those_of_the_guard() -> None:
@@ -272,16 +305,30 @@ def test_the_instrumentor_installs_a_guard_and_takes_it_off() -> None:
 
 
 def test_any_fault_leaves_the_instrumentations_after_it_alone(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise RecursionError
+        raise RecursionError("too deep")
+
+    def has_none(_: logging.Logger) -> bool:
+        return False
 
     monkeypatch.setattr(instrumentor, "install", fail)
     made = LoopGuardInstrumentor()
-    made.instrument(tracer_provider=TracerProvider(shutdown_on_exit=False))
+    made.instrument(
+        tracer_provider=TracerProvider(shutdown_on_exit=False),
+        meter_provider=MeterProvider(shutdown_on_exit=False),
+        logger_provider=LoggerProvider(shutdown_on_exit=False),
+    )
     made.uninstrument()
     assert "the loop guard is not active: RecursionError" in caplog.text
+    assert capsys.readouterr().err == "the loop guard is not active: too deep\n"
+    monkeypatch.setattr(logging.Logger, "hasHandlers", has_none)
+    made.instrument()
+    made.uninstrument()
+    assert capsys.readouterr().err == "", "logging has said it there already"
 
 
 def test_a_mistake_in_its_options_is_told_and_the_application_goes_on(

@@ -23,8 +23,20 @@ from otel_loopguard import Policy, RunAborted, guarded_run
 from otel_loopguard.abort.model_paths import MODEL_PATH
 from otel_loopguard.slots import CURRENT
 from otel_loopguard.testing import model_server
-from tests._gated import CHAT, Ask, World, ask_with, current_run, limit, serving_world
-from tests._tracing import Traced, traced
+from tests._gated import (
+    CHAT,
+    Ask,
+    World,
+    are_same,
+    ask_with,
+    check_patched_over,
+    check_put_back,
+    current_run,
+    limit,
+    originals,
+    serving_world,
+)
+from tests._tracing import Traced
 
 SDK_CLIENTS = (openai.OpenAI, openai.AsyncOpenAI, anthropic.Anthropic, anthropic.AsyncAnthropic)
 PLACES: tuple[tuple[type, str], ...] = (
@@ -62,12 +74,6 @@ def servers() -> Generator[None]:
 @pytest.fixture
 def world() -> World:
     return WORLD[0]
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
 
 
 # ------------------------------------------------------------------ every client, in every manner
@@ -307,10 +313,10 @@ def test_other_runs_and_no_run_pass(tripped: Traced) -> None:
 def test_a_guard_that_uses_no_gate_touches_nothing(
     process: Traced, options: dict[str, Any]
 ) -> None:
-    before = originals()
+    before = originals(PLACES)
     process.guard(limit(1), **options)
 
-    assert originals() == before
+    assert originals(PLACES) == before
     with guarded_run():
         gpt_chat()
         gpt_chat()
@@ -389,30 +395,8 @@ def test_a_guard_that_refuses_makes_the_other_one_forget_the_request(process: Tr
 # ---------------------------------------------------------------------- patching and unpatching
 
 
-def originals() -> list[object]:
-    return [vars(owner)[name] for owner, name in PLACES]
-
-
 def test_the_very_original_functions_come_back_with_the_last_guard(process: Traced) -> None:
-    before = originals()
-
-    first = process.guard(limit(1), mode="enforce")
-    patched = originals()
-    assert all(now is not then for now, then in zip(patched, before, strict=True))
-    second = process.guard(limit(1), mode="enforce")
-    assert all(now is then for now, then in zip(originals(), patched, strict=True)), "one layer"
-    first.shutdown()
-    first.shutdown()
-    with guarded_run():
-        gpt_chat()
-        with pytest.raises(RunAborted):
-            gpt_chat()
-    second.shutdown()
-
-    assert all(now is then for now, then in zip(originals(), before, strict=True))
-    with guarded_run():
-        gpt_chat()
-        gpt_chat()
+    check_put_back(process, PLACES, gpt_chat)
 
 
 def openinference_style(owner: Any) -> Callable[[], None]:
@@ -434,7 +418,7 @@ def openinference_style(owner: Any) -> Callable[[], None]:
 def test_an_instrumentation_of_the_client_class_is_covered(
     process: Traced, installed: str, owner: type, client: Ask
 ) -> None:
-    before = originals()
+    before = originals(PLACES)
     if installed == "before":
         undo = openinference_style(owner)
         theirs = vars(owner)["request"]
@@ -458,32 +442,11 @@ def test_an_instrumentation_of_the_client_class_is_covered(
         ask_with(client)
     finally:
         undo()
-    assert all(now is then for now, then in zip(originals(), before, strict=True))
+    assert all(are_same(originals(PLACES), before))
 
 
 def test_what_somebody_patched_over_ours_stays_and_is_not_patched_twice(process: Traced) -> None:
-    before = originals()
-    first = process.guard(limit(1), mode="enforce")
-    ours = httpx.Client.send
-
-    def theirs(self: httpx.Client, *args: Any, **kwargs: Any) -> httpx.Response:
-        return ours(self, *args, **kwargs)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(httpx.Client, "send", theirs)
-        first.shutdown()
-        assert vars(httpx.Client)["send"] is theirs
-        plain_httpx()
-        second = process.guard(limit(1), mode="enforce")
-        assert vars(httpx.Client)["send"] is theirs
-        with guarded_run():
-            plain_httpx()
-            with pytest.raises(RunAborted):
-                plain_httpx()
-            assert current_run().ahead == 1
-    second.shutdown()
-
-    assert all(now is then for now, then in zip(originals(), before, strict=True))
+    check_patched_over(process, httpx.Client, "send", plain_httpx)
 
 
 def test_a_client_that_is_built_otherwise_is_left_alone(

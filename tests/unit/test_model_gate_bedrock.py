@@ -24,8 +24,17 @@ from botocore.config import Config
 from starlette.responses import JSONResponse, Response
 
 from otel_loopguard import Policy, RunAborted, guarded_run
-from tests._gated import Ask, World, ask_with, current_run, limit, serving_world
-from tests._tracing import Traced, traced
+from tests._gated import (
+    Ask,
+    World,
+    ask_with,
+    check_patched_over,
+    check_put_back,
+    current_run,
+    limit,
+    serving_world,
+)
+from tests._tracing import Traced
 
 AIO: Any = aiobotocore.client
 SYNC: Any = botocore.client
@@ -96,12 +105,6 @@ def server() -> Generator[None]:
 @pytest.fixture
 def world() -> World:
     return WORLD[0]
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
 
 
 @pytest.fixture
@@ -356,18 +359,8 @@ def test_a_request_that_finds_nobody_gives_its_place_back(process: Traced) -> No
 # ---------------------------------------------------------------------- patching and unpatching
 
 
-def originals() -> list[object]:
-    return [vars(owner)[name] for owner, name in PLACES]
-
-
 def test_the_very_original_functions_come_back_with_the_last_guard(process: Traced) -> None:
-    before = originals()
-
-    guard = process.guard(limit(1), mode="enforce")
-    assert all(now is not then for now, then in zip(originals(), before, strict=True))
-    guard.shutdown()
-
-    assert all(now is then for now, then in zip(originals(), before, strict=True))
+    check_put_back(process, PLACES, converse)
     with guarded_run():
         for ask in CLIENTS:
             ask_with(ask)
@@ -380,28 +373,7 @@ def test_the_very_original_functions_come_back_with_the_last_guard(process: Trac
 def test_what_somebody_patched_over_ours_stays_and_is_not_patched_twice(
     process: Traced, owner: type, name: str, ask: Ask
 ) -> None:
-    before = originals()
-    first = process.guard(limit(1), mode="enforce")
-    ours = getattr(owner, name)
-
-    def theirs(self: object, *args: Any, **kwargs: Any) -> Any:
-        return ours(self, *args, **kwargs)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(owner, name, theirs)
-        first.shutdown()
-        assert vars(owner)[name] is theirs
-        ask_with(ask)
-        second = process.guard(limit(1), mode="enforce")
-        assert vars(owner)[name] is theirs
-        with guarded_run():
-            ask_with(ask)
-            with pytest.raises(RunAborted):
-                ask_with(ask)
-            assert current_run().ahead == 1
-    second.shutdown()
-
-    assert all(now is then for now, then in zip(originals(), before, strict=True))
+    check_patched_over(process, owner, name, ask)
 
 
 # ------------------------------------------------------------------------------ at the same time

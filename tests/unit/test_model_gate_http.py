@@ -27,8 +27,18 @@ from urllib3.util.retry import Retry
 
 from otel_loopguard import Policy, RunAborted, guarded_run
 from otel_loopguard.abort.model_paths import is_model_request
-from tests._gated import CHAT, Ask, World, ask_with, current_run, limit, serving_world
-from tests._tracing import Traced, traced
+from tests._gated import (
+    CHAT,
+    Ask,
+    World,
+    ask_with,
+    check_patched_over,
+    check_put_back,
+    current_run,
+    limit,
+    serving_world,
+)
+from tests._tracing import Traced
 
 PLACES: tuple[tuple[type, str], ...] = (
     (aiohttp.ClientSession, "_request"),
@@ -54,12 +64,6 @@ def server() -> Generator[None]:
 @pytest.fixture
 def world() -> World:
     return WORLD[0]
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
 
 
 @pytest.fixture
@@ -277,6 +281,11 @@ async def claude_pairs() -> None:
         await session.post(at("/v1/messages"), json={}, headers=[(VERSION, "1")])
 
 
+async def claude_tuple() -> None:
+    async with aiohttp.ClientSession() as session:
+        await session.post(at("/v1/messages"), json={}, headers=((VERSION, "1"),))
+
+
 def claude_requests() -> None:
     requests.post(at("/v1/messages"), json={}, headers={VERSION: "1"}, timeout=9)
 
@@ -302,6 +311,7 @@ def claude_pool_of_its_own() -> None:
     [
         claude_session,
         claude_pairs,
+        claude_tuple,
         claude_requests,
         claude_manager,
         claude_pool,
@@ -389,6 +399,12 @@ def test_headers_that_can_be_read_only_once_arrive(process: Traced, path: str) -
     assert WORLD[0].headers["X-Key"] == "k"
 
 
+@pytest.mark.usefixtures("tripped")
+def test_ollama_is_told_by_the_port_of_a_pool() -> None:
+    with urllib3.HTTPConnectionPool("127.0.0.1", 11434) as pool, pytest.raises(RunAborted):
+        pool.urlopen("POST", "/api/chat", b"{}")
+
+
 async def aiohttp_nobody() -> None:
     async with aiohttp.ClientSession() as session:
         await session.post(f"http://127.0.0.1:9{CHAT}", json={})
@@ -472,26 +488,8 @@ def test_a_request_that_is_sent_elsewhere_is_one_request(
 # ---------------------------------------------------------------------- patching and unpatching
 
 
-def originals() -> list[object]:
-    return [vars(owner)[name] for owner, name in PLACES]
-
-
 def test_the_very_original_functions_come_back_with_the_last_guard(process: Traced) -> None:
-    before = originals()
-
-    first = process.guard(limit(1), mode="enforce")
-    patched = originals()
-    assert all(now is not then for now, then in zip(patched, before, strict=True))
-    second = process.guard(limit(1), mode="enforce")
-    assert all(now is then for now, then in zip(originals(), patched, strict=True)), "one layer"
-    first.shutdown()
-    with guarded_run():
-        requests_post()
-        with pytest.raises(RunAborted):
-            requests_post()
-    second.shutdown()
-
-    assert all(now is then for now, then in zip(originals(), before, strict=True))
+    check_put_back(process, PLACES, requests_post)
     with guarded_run():
         for client in CLIENTS:
             ask_with(client)
@@ -504,28 +502,7 @@ def test_the_very_original_functions_come_back_with_the_last_guard(process: Trac
 def test_what_somebody_patched_over_ours_stays_and_is_not_patched_twice(
     process: Traced, owner: type, name: str, client: Ask
 ) -> None:
-    before = originals()
-    first = process.guard(limit(1), mode="enforce")
-    ours = getattr(owner, name)
-
-    def theirs(self: object, *args: Any, **kwargs: Any) -> Any:
-        return ours(self, *args, **kwargs)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(owner, name, theirs)
-        first.shutdown()
-        assert vars(owner)[name] is theirs
-        ask_with(client)
-        second = process.guard(limit(1), mode="enforce")
-        assert vars(owner)[name] is theirs
-        with guarded_run():
-            ask_with(client)
-            with pytest.raises(RunAborted):
-                ask_with(client)
-            assert current_run().ahead == 1
-    second.shutdown()
-
-    assert all(now is then for now, then in zip(originals(), before, strict=True))
+    check_patched_over(process, owner, name, client)
 
 
 def test_a_client_that_is_built_otherwise_is_told_of_once_and_works(

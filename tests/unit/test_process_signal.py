@@ -14,7 +14,7 @@ import pytest
 
 from otel_loopguard import AbortRequest, LoopGuard, Policy, PolicyError, Step, signal_process
 from otel_loopguard.abort.hooks import name_of
-from tests._tracing import Traced, traced
+from tests._tracing import Traced
 
 ROOT = Path(__file__).parents[2]
 PATIENT_S = 60.0
@@ -49,12 +49,6 @@ def ran(program: str) -> tuple[int, str]:
         timeout=PATIENT_S,
     )
     return done.returncode, done.stdout + done.stderr
-
-
-@pytest.fixture
-def process() -> Generator[Traced]:
-    with traced() as made:
-        yield made
 
 
 @pytest.fixture
@@ -221,6 +215,15 @@ def test_another_process_is_ended(
     assert child.wait(PATIENT_S) == -signum
     name = f"signal_process({signum.name})"
     assert process.total("loopguard.aborts", abort__hook=name, abort__result="ok") == 1
+
+
+def test_what_this_process_ignores_another_may_hear(child: subprocess.Popen[str]) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        signal_process(pid=child.pid)(request())
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert child.wait(PATIENT_S) == -signal.SIGINT
 
 
 def test_a_process_that_is_gone_is_a_failure_that_is_counted(

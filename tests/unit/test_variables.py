@@ -15,7 +15,7 @@ from otel_loopguard.options.variables import CONFIG, KNOWN, OF_POLICY, OF_PROCES
 from otel_loopguard.settings import Limits, Settings, Thresholds
 from otel_loopguard.values.volatile import Masking
 
-SECONDS = "expected a number of seconds above 0"
+SECONDS = "expected a number of seconds above 0, of a million at most"
 NUMBER = "expected a whole number of at least 1 (0 switches it off)"
 PAIRS = "expected names and values, such as"
 RULE = "expected on, off, or thresholds such as warn=3,abort=5"
