@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Token
 
 from otel_loopguard.hearing import Hearing
 from otel_loopguard.places import REQUESTS
+from otel_loopguard.request_runs import is_known, run_of
 from otel_loopguard.runs import Run
+from otel_loopguard.slots import CURRENT, Slot
 from otel_loopguard.span_tree import Node
 from otel_loopguard.steps import Step
+from otel_loopguard.told import Told
 from otel_loopguard.tracker import RunTracker
 from otel_loopguard.verdicts import Verdict
 
@@ -28,6 +32,7 @@ class Admission:
     __slots__ = (
         "_asked",
         "_claimed",
+        "_in_slot",
         "_token",
         "_tracker",
         "refusals",
@@ -36,10 +41,11 @@ class Admission:
         "verdict",
     )
 
-    def __init__(self, tracker: RunTracker, span_id: int) -> None:
+    def __init__(self, tracker: RunTracker, span_id: int, read: Callable[[], Told | None]) -> None:
         self._tracker = tracker
         self._claimed: Node | None = None
         self._token: Token[tuple[object, ...]] | None = None
+        self._in_slot: Token[Slot | None] | None = None
         self.verdict: Verdict | None = None
         """Set if the request itself opened the run or broke a limit."""
         self.refused_by: Run | None = None
@@ -50,19 +56,27 @@ class Admission:
         """The runs that it counts for."""
         with tracker.runs.lock:
             node = tracker.runs.spans.get(span_id)
-            self.run, opened = _run_of(tracker, node)
+            known = is_known(tracker.runs, node)
+        told = None if known else read()
+        with tracker.runs.lock:
+            self.run, opened = run_of(tracker.runs, node, told)
             """The run whose request this is; `None` if it belongs to none."""
             if self.run is not None:
                 self._decide(self.run, node, opened=opened)
         tracker.runs.tell()
         if self.refused_by is None:
             self._token = REQUESTS.set((*REQUESTS.get(), self))
+            if self.run is not None and self.run.kind == "joined":
+                self._in_slot = CURRENT.set(self.run.slot)  # spans below it start in its run
 
     def over(self, *, failed: bool) -> None:
         """Hear that the request came back. One that failed and left no step never happened."""
         if self._token is not None:
             with suppress(ValueError):  # it may come back in another context
                 REQUESTS.reset(self._token)
+        if self._in_slot is not None:
+            with suppress(ValueError):
+                CURRENT.reset(self._in_slot)
         with self._tracker.runs.lock:
             for run in self._asked:
                 run.places.came_back(self, failed=failed)
@@ -114,19 +128,3 @@ def _prevent(run: Run, node: Node | None) -> None:
         if call.refused and not call.prevented:
             call.prevented = True
             return
-
-
-def _run_of(tracker: RunTracker, node: Node | None) -> tuple[Run | None, bool]:
-    """Return the run by the context if it is explicit, else by the span, else by the context.
-
-    What an agent or a `guarded_run` opened goes before a run that is no more than a trace's root.
-    Say as well whether it was opened just now.
-    """
-    explicit, opened = tracker.runs.explicit(node)
-    if explicit is not None:
-        return explicit, opened
-    by_span, by_context = None if node is None else node.run_above(), tracker.runs.in_context()
-    for run in (by_span, by_context):
-        if run is not None and run.kind != "root":
-            return run, False
-    return by_span or by_context, False

@@ -40,6 +40,11 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
     span: SpanKey | None = None
 
     @property
+    def is_pattern(self) -> bool:
+        """Whether steps show a pattern; a limit is about the run as a whole."""
+        return self.reason.endswith("_DETECTED")
+
+    @property
     def message(self) -> str:
         """One sentence for people."""
         subject = f"tool {self.tool!r}" if self.tool else f"{self.kind} step"

@@ -56,7 +56,7 @@ class Hearing:
     def count(self, step: Step) -> None:
         """Tell of a step that nobody was asked about."""
         for party in self._parties:
-            party.take(party.run.guard.check(party.seen(step), commit=True))
+            party.take(step, party.run.guard.check(party.seen(step), commit=True))
 
     def give_up_place(self, started_ns: int) -> bool:
         """Give up the place of the request that has become a step; say whether it held one."""
@@ -127,10 +127,11 @@ class _Party:
         self.ran_on = self.went_on and not refused
         run.steps_after_trip += self.ran_on
         if refused and run.trip is not None:
-            self.take(Decision(allowed=False, step_count=0, refusal=run.trip))
+            self.take(step, Decision(allowed=False, step_count=0, refusal=run.trip))
         elif not refused or self.refuses(step):  # else it is another run that refuses
             ahead = run.ahead
-            self.take(run.guard.check(self.seen(step), commit=not prevented, ahead=ahead))
+            decision = run.guard.check(self.seen(step), commit=not prevented, ahead=ahead)
+            self.take(step, decision)
 
     def record(self, step: Step, started_ns: int, *, refused: bool, is_late: bool) -> None:
         """Tell what came out of a step."""
@@ -145,12 +146,12 @@ class _Party:
             # The call that tripped the run by itself did not start after the trip.
             self.ran_on = self.went_on or (escaped and not is_trip)
             run.steps_after_trip += self.ran_on
-        self.take(run.guard.record(self.seen(step)))
+        self.take(step, run.guard.record(self.seen(step)))
 
-    def take(self, decision: Decision) -> None:
-        """Add what the guard says to what it has said before."""
+    def take(self, step: Step, decision: Decision) -> None:
+        """Add what the guard says of a step to what it has said before."""
         before = self.decision
-        self.tripped = self.run.trips_by(decision) or self.tripped
+        self.tripped = self.run.trips_by(decision, step) or self.tripped
         if before is None or (before.refusal is None and not before.violations):
             self.decision = decision
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -32,6 +32,7 @@ from otel_loopguard.sampling import DropWarning
 from otel_loopguard.surroundings import Surroundings, run_in_baggage
 from otel_loopguard.telemetry import Telemetry
 from otel_loopguard.timer import Timer
+from otel_loopguard.told import Told, untold
 from otel_loopguard.tracker import RunTracker
 from otel_loopguard.verdicts import Verdict
 
@@ -166,14 +167,17 @@ class LoopGuardSpanProcessor(SpanProcessor):
         except Exception as error:  # noqa: BLE001 -- telemetry must never break the application
             self._fault(error)
 
-    def admit(self) -> Admission | None:
-        """Let the model request of the calling code leave, or raise `RunAborted`."""
+    def admit(self, read: Callable[[], Told | None] = untold) -> Admission | None:
+        """Let the model request of the calling code leave, or raise `RunAborted`.
+
+        `read` returns what the request tells its model; it is called if its run is not known.
+        """
         if self._aside.depth:
             return None
         try:
             span = trace.get_current_span()
             self._drops.requested(span)
-            admission = Admission(self._tracker, span.get_span_context().span_id)
+            admission = Admission(self._tracker, span.get_span_context().span_id, read)
             if admission.verdict is not None:
                 self._act(admission.verdict)
         except Exception as error:  # noqa: BLE001 -- a fault of ours never blocks a request

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable
 
 from otel_loopguard.conversations import conversation_of
 from otel_loopguard.decisions import RunReport
-from otel_loopguard.joins import Key
+from otel_loopguard.joins import Key, is_one_of_many
 from otel_loopguard.misplaced import caller_of
 from otel_loopguard.open_runs import IDLE_S
 from otel_loopguard.policy import Policy
@@ -20,8 +19,6 @@ from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import UNKNOWN, ModelInput, Step
 
 _NANOSECONDS = 1e9
-_NUMBERED = re.compile(r"^\D*\d{1,4}$")
-"""Ids that servers give to the calls of each response anew: `call_1`."""
 
 
 def _no_time() -> float:
@@ -83,6 +80,8 @@ class RunFinder(RunKeeper):
             name = named()
             if name is None:
                 known = self._around(node, step)
+                if known is not None and known.gives_way and self._is_begun(step, record):
+                    return None, False  # its request tells which of the loops it is of
             else:
                 known, opened = self._of_name(name, node, record)
         if known is not None:
@@ -94,10 +93,10 @@ class RunFinder(RunKeeper):
 
     def answered(self, run: Run, step: Step) -> None:
         """Take note of the ids in a model's answer, by which a later call may be found."""
-        if run.kind != "joined":
+        if run.kind not in {"joined", "root"}:
             return
         for call in () if step.tool_calls is UNKNOWN else step.tool_calls:
-            if call.call_id and not _NUMBERED.match(call.call_id):
+            if call.call_id and not is_one_of_many(call.call_id):
                 self.joins.keep(("call", call.call_id), run)
         if step.response_id:
             self.joins.keep(("response", step.response_id), run)
@@ -148,11 +147,16 @@ class RunFinder(RunKeeper):
         self.shut(run)
         return None
 
+    def _is_begun(self, step: Step, record: SpanRecord) -> bool:
+        return self._live and step.kind == "llm" and record.ended_ns is None
+
     def _around(self, node: Node, step: Step) -> Run | None:
         above = node.run_above()
         if above is not None and above.is_abandoned:
             self.shut(above)
             above = None
+        if above is not None and step.kind == "tool":
+            above = self._of_loop(above, step)
         if above is not None and above.kind != "root":
             return None if above.starts_over_at(node) else above
         if step.kind == "agent":
@@ -161,6 +165,14 @@ class RunFinder(RunKeeper):
         if context is not None and context.kind != "root":
             return context
         return above or context
+
+    def _of_loop(self, run: Run, step: Step) -> Run:
+        """Return the run of a tool call where loops share a span: it is one of those that go on."""
+        latest = run.sharers.latest()
+        if latest is None:
+            return run
+        named = self.joins.find([("call", step.call_id)]) if step.call_id else None
+        return named or latest
 
     def _own(self, node: Node, step: Step) -> Run:
         """Open a run that its own span will end: the agent's, or the topmost one that is open."""
@@ -192,7 +204,7 @@ class RunFinder(RunKeeper):
         if known is not None:
             self._go_on(known, node, record)
             return known, False
-        if step.kind == "llm" and self._live and record.ended_ns is None:
+        if self._is_begun(step, record):
             return None, False
         asks = step.tool_calls is not UNKNOWN and bool(step.tool_calls)
         if conversation is None and not (step.kind == "llm" and asks):

@@ -133,6 +133,8 @@ class RunKeeper:
         left = run.requested.left()
         for each in (run, *run.around()):
             each.guard.called_unseen(left)
+        for heir in run.sharers.heirs():
+            self.shut(heir)
         run.slot.runs.pop(self, None)
         self.going.remove(run)
         run.final, run.ended = run.report(), True

@@ -13,9 +13,11 @@ from otel_loopguard.guard import LoopGuard
 from otel_loopguard.places import Places
 from otel_loopguard.policy import Policy
 from otel_loopguard.requested_calls import RequestedCalls
+from otel_loopguard.sharers import Sharers
 from otel_loopguard.slots import Slot
 from otel_loopguard.span_tree import Answer, Node
 from otel_loopguard.steps import Step
+from otel_loopguard.told import Told
 from otel_loopguard.trips import NOT_TRIPPED, Tripped
 
 OPEN_CALLS = 128
@@ -58,6 +60,7 @@ class Run:
         "requested",
         "responses",
         "root",
+        "sharers",
         "slot",
         "started_over",
         "steps_after_trip",
@@ -84,7 +87,7 @@ class Run:
         """The run around it: that of the `guarded_run` that its own is inside of."""
         self.is_new = False
         """It was opened for the sake of one inside it, and nobody has been told of that."""
-        self.agent = ""
+        self.agent, self.refused_requests = "", 0
         self.conversation: str | None = None
         """The conversation that the run belongs to, where limits are held against those."""
         self.root: Node | None = None
@@ -103,10 +106,9 @@ class Run:
         """What has become of the built-in stops: which one, and `asked` or how."""
         self.unheard: tuple[object, ...] = ()
         """Abort hooks that failed, to be asked again while steps still start."""
-        self.steps_after_trip, self.started_over = 0, False
+        self.steps_after_trip, self.started_over, self.ended = 0, False, False
         self.escaped = False
         """A model call ran although it was refused: its client is not one that the gate knows."""
-        self.refused_requests = 0
         self.refused_by: Run | None = None
         """The run around it whose trip has refused a request of this one."""
         self.places = Places()
@@ -120,9 +122,10 @@ class Run:
         self.gaps = Gaps()
         self.responses: dict[str, Answer] = {}
         """The answers of the last model calls, by their ids."""
+        self.sharers = Sharers()
+        """The loops below a span of the application, told apart by their requests."""
         self.last_ns = 0
         """When the latest span started that was joined, in nanoseconds of the wall clock."""
-        self.ended = False
         self.final: RunReport | None = None
         """What became of the run, once it has ended."""
 
@@ -199,13 +202,26 @@ class Run:
         self.started_over = self.started_over or starts
         return starts
 
-    def trips_by(self, decision: Decision) -> bool:
-        """Take a decision; say whether it is the first one that says stop."""
+    def trips_by(self, decision: Decision, step: Step | None = None) -> bool:
+        """Take a decision on a step; say whether it is the first one that says stop."""
         if decision.refusal is None or self.trip is not None:
             return False
         self.trip = decision.refusal
-        self.tripped = Tripped.now(self.guard.stats().duration_s)
+        call_ids = () if step is None else step.call_ids
+        self.tripped = Tripped.now(self.guard.stats().duration_s, call_ids)
         return True
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether other loops below its span go on, although it has tripped."""
+        trip = self.trip
+        known = self.kind == "root" and self.sharers.have_told
+        return known and trip is not None and trip.is_pattern
+
+    def goes_on_with(self, told: Told) -> bool:
+        """Say whether a request is of this run, by what it tells; until it trips, any is."""
+        trip = self.trip
+        return trip is None or self.sharers.is_meant(trip, self.tripped.call_ids, told)
 
     def due_s(self) -> float | None:
         """Return when a limit on time is reached if nothing happens; `None` for never.

@@ -111,3 +111,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     started_s: float | None = None
     ended_s: float | None = None
     span: SpanKey | None = None
+
+    @property
+    def call_ids(self) -> tuple[str, ...]:
+        """The ids of the tool call that it is, or of those that it asks for, as far as known."""
+        asked = () if self.tool_calls is UNKNOWN else self.tool_calls
+        return tuple(i for i in (self.call_id, *(call.call_id for call in asked)) if i)

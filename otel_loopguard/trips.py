@@ -19,11 +19,13 @@ class Tripped(NamedTuple):
     """In seconds of the monotonic clock of this process."""
     wall_ns: int
     """In nanoseconds of the wall clock, as spans have it."""
+    call_ids: tuple[str, ...] = ()
+    """The ids of the tool call that tripped it, or of those that the model call asked for."""
 
     @classmethod
-    def now(cls, run_s: float) -> Tripped:
-        """Return the time of a run that trips now, after `run_s` seconds."""
-        return cls(uuid.uuid4().hex, run_s, time.monotonic(), time.time_ns())
+    def now(cls, run_s: float, call_ids: tuple[str, ...]) -> Tripped:
+        """Return the time of a run that trips now, after `run_s` seconds, by these calls."""
+        return cls(uuid.uuid4().hex, run_s, time.monotonic(), time.time_ns(), call_ids)
 
 
 NOT_TRIPPED = Tripped("", float("inf"), 0.0, sys.maxsize)

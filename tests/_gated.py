@@ -22,6 +22,9 @@ from otel_loopguard.testing._loopback import serving
 from tests._tracing import Traced
 
 CHAT = "/v1/chat/completions"
+CALL_ID = "call_8f3a0b"
+TOLD = {"messages": [{"role": "tool", "tool_call_id": CALL_ID, "content": "nothing"}]}
+"""What a loop sends after its first call."""
 CLAUDE_TURN = {
     "id": "msg_1",
     "type": "message",

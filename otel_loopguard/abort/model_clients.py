@@ -30,6 +30,8 @@ class Place(NamedTuple):
     owner: type
     name: str
     is_model_request: Callable[[Call], bool]
+    body: Callable[[Call], object]
+    """Returns what is sent: text, bytes or the structure. May raise where that cannot be read."""
     is_async: bool = False
     status: str = "status_code"
     """The attribute of an answer that holds its HTTP status, if the method answers failures."""
@@ -39,36 +41,38 @@ def _sdk(module: ModuleType) -> Iterator[Place]:
     for base, is_async in ((module.SyncAPIClient, False), (module.AsyncAPIClient, True)):
         for client in _family(base):
             if "request" in vars(client):
-                yield Place(client, "request", _is_sdk_request, is_async=is_async)
+                yield Place(client, "request", _is_sdk_request, _sdk_body, is_async=is_async)
 
 
 def _httpx(module: ModuleType) -> Iterator[Place]:
-    yield Place(module.Client, "send", _is_prepared_request)
-    yield Place(module.AsyncClient, "send", _is_prepared_request, is_async=True)
+    yield Place(module.Client, "send", _is_prepared_request, _httpx_body)
+    yield Place(module.AsyncClient, "send", _is_prepared_request, _httpx_body, is_async=True)
 
 
 def _aiohttp(module: ModuleType) -> Iterator[Place]:
     # `post`, `request` and `aiohttp.request` all call this one, and none of the public ones.
     session = module.ClientSession
-    yield Place(session, "_request", _is_aiohttp_request, is_async=True, status="status")
+    yield Place(
+        session, "_request", _is_aiohttp_request, _aiohttp_body, is_async=True, status="status"
+    )
 
 
 def _requests(module: ModuleType) -> Iterator[Place]:
-    yield Place(module.Session, "send", _is_prepared_request)
+    yield Place(module.Session, "send", _is_prepared_request, _requests_body)
 
 
 def _urllib3(module: ModuleType) -> Iterator[Place]:
     # A pool retries, the manager above it follows redirects: a request of either is one request.
     for owner in (module.PoolManager, module.HTTPConnectionPool):
-        yield Place(owner, "urlopen", _is_urllib3_request, status="status")
+        yield Place(owner, "urlopen", _is_urllib3_request, _urllib3_body, status="status")
 
 
 def _botocore(module: ModuleType) -> Iterator[Place]:
-    yield Place(module.BaseClient, "_make_api_call", _is_aws_request)
+    yield Place(module.BaseClient, "_make_api_call", _is_aws_request, _aws_body)
 
 
 def _aiobotocore(module: ModuleType) -> Iterator[Place]:
-    yield Place(module.AioBaseClient, "_make_api_call", _is_aws_request, is_async=True)
+    yield Place(module.AioBaseClient, "_make_api_call", _is_aws_request, _aws_body, is_async=True)
 
 
 CLIENTS: Mapping[str, Callable[[ModuleType], Iterator[Place]]] = {
@@ -133,3 +137,28 @@ def _is_aws_request(call: Call) -> bool:
     model = str(call.argument(1, "api_params").get("modelId", ""))
     path = operation.http["requestUri"].replace("{modelId}", model)
     return is_model_request(operation.http["method"], path, ())
+
+
+def _sdk_body(call: Call) -> object:
+    return call.argument(1, "options").json_data
+
+
+def _httpx_body(call: Call) -> object:
+    return call.argument(0, "request").content
+
+
+def _requests_body(call: Call) -> object:
+    return call.argument(0, "request").body
+
+
+def _aiohttp_body(call: Call) -> object:
+    return call.kwargs.get("json") or call.kwargs.get("data")
+
+
+def _urllib3_body(call: Call) -> object:
+    return call.kwargs.get("json") or call.argument(2, "body")
+
+
+def _aws_body(call: Call) -> object:
+    sent = call.argument(1, "api_params")
+    return sent.get("body", sent)

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import partial
 from types import ModuleType
 from typing import Any, NamedTuple, Protocol, cast
 from weakref import WeakSet
@@ -23,6 +24,7 @@ import wrapt
 
 from otel_loopguard.abort.model_clients import CLIENTS, Call, Place
 from otel_loopguard.forks import renew_in_children
+from otel_loopguard.told import Told, told_by
 
 
 class Pass(Protocol):
@@ -36,8 +38,11 @@ class Pass(Protocol):
 class Gatekeeper(Protocol):
     """Says whether a model request may leave."""
 
-    def admit(self) -> Pass | None:
-        """Let the request of the calling code through, or raise `RunAborted`."""
+    def admit(self, read: Callable[[], Told | None]) -> Pass | None:
+        """Let the request of the calling code through, or raise `RunAborted`.
+
+        `read` returns what the request tells its model, as far as that can be seen.
+        """
         ...
 
 
@@ -139,8 +144,15 @@ def _is_to_be_asked(place: Place, call: Call) -> bool:
         return False
 
 
+def _told(place: Place, call: Call) -> Told | None:
+    try:
+        return told_by(place.body(call))
+    except Exception:  # noqa: BLE001 -- a body that can be read only once is left to the request
+        return None
+
+
 @contextmanager
-def _admitted(place: Place) -> Generator[Callable[[object], None]]:
+def _admitted(place: Place, call: Call) -> Generator[Callable[[object], None]]:
     """Ask every keeper, let the request be made, and tell what became of it.
 
     Yields what is to be called with the answer.
@@ -155,7 +167,7 @@ def _admitted(place: Place) -> Generator[Callable[[object], None]]:
 
     try:
         for keeper in tuple(_keepers):
-            allowed = keeper.admit()
+            allowed = keeper.admit(partial(_told, place, call))
             if allowed is not None:
                 passes.append(allowed)
         token = _asked.set(_caller())
@@ -180,9 +192,10 @@ def _gate(place: Place) -> Wrapped:
     def gated(
         wrapped: Wrapped, client: object, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> object:
-        if not _is_to_be_asked(place, Call(client, args, kwargs)):
+        call = Call(client, args, kwargs)
+        if not _is_to_be_asked(place, call):
             return wrapped(*args, **kwargs)
-        with _admitted(place) as answered:
+        with _admitted(place, call) as answered:
             answer = wrapped(*args, **kwargs)
             answered(answer)
             return answer
@@ -191,17 +204,18 @@ def _gate(place: Place) -> Wrapped:
 
 
 def _async_gate(place: Place) -> Wrapped:
-    async def ask_first(wrapped: Wrapped, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
-        with _admitted(place) as answered:
-            answer = await cast("Awaitable[object]", wrapped(*args, **kwargs))
+    async def ask_first(wrapped: Wrapped, call: Call) -> object:
+        with _admitted(place, call) as answered:
+            answer = await cast("Awaitable[object]", wrapped(*call.args, **call.kwargs))
             answered(answer)
             return answer
 
     def gated(
         wrapped: Wrapped, client: object, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> object:
-        if not _is_to_be_asked(place, Call(client, args, kwargs)):
+        call = Call(client, args, kwargs)
+        if not _is_to_be_asked(place, call):
             return wrapped(*args, **kwargs)
-        return ask_first(wrapped, args, kwargs)
+        return ask_first(wrapped, call)
 
     return gated

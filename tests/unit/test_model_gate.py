@@ -24,7 +24,9 @@ from otel_loopguard.abort.model_paths import MODEL_PATH
 from otel_loopguard.slots import CURRENT
 from otel_loopguard.testing import model_server
 from tests._gated import (
+    CALL_ID,
     CHAT,
+    TOLD,
     Ask,
     World,
     are_same,
@@ -78,8 +80,33 @@ def world() -> World:
 
 # ------------------------------------------------------------------ every client, in every manner
 
-USER: Any = [{"role": "user", "content": "go"}]
-CLAUDE: Any = {"model": "claude", "max_tokens": 9, "messages": USER}
+GEMINI = "/v1beta/models/gemini:streamGenerateContent?alt=sse"
+CALL: Any = {"name": "search", "arguments": "{}"}
+SAID: Any = [
+    {"role": "user", "content": "go"},
+    {
+        "role": "assistant",
+        "tool_calls": [{"id": CALL_ID, "type": "function", "function": CALL}],
+    },
+    *TOLD["messages"],
+]
+ITEMS: Any = [
+    {"role": "user", "content": "go"},
+    {"type": "function_call", "call_id": CALL_ID, **CALL},
+    {"type": "function_call_output", "call_id": CALL_ID, "output": "nothing"},
+]
+BLOCKS: Any = [
+    {"role": "user", "content": "go"},
+    {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": CALL_ID, "name": "search", "input": {}}],
+    },
+    {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": CALL_ID, "content": "nothing"}],
+    },
+]
+CLAUDE: Any = {"model": "claude", "max_tokens": 9, "messages": BLOCKS}
 
 
 @contextmanager
@@ -102,32 +129,32 @@ def async_claude() -> anthropic.AsyncAnthropic:
 
 def gpt_chat() -> None:
     with gpt() as client:
-        client.chat.completions.create(model="m", messages=USER)
+        client.chat.completions.create(model="m", messages=SAID)
 
 
 def gpt_responses() -> None:
     with gpt() as client:
-        client.responses.create(model="m", input="go")
+        client.responses.create(model="m", input=ITEMS)
 
 
 def gpt_stream() -> None:
     with gpt() as client:
-        list(client.chat.completions.create(model="m", messages=USER, stream=True))
+        list(client.chat.completions.create(model="m", messages=SAID, stream=True))
 
 
 def gpt_raw_response() -> None:
     with gpt() as client:
-        client.chat.completions.with_raw_response.create(model="m", messages=USER)
+        client.chat.completions.with_raw_response.create(model="m", messages=SAID)
 
 
 async def gpt_async() -> None:
     async with async_gpt() as client:
-        await client.chat.completions.create(model="m", messages=USER)
+        await client.chat.completions.create(model="m", messages=SAID)
 
 
 async def gpt_async_stream() -> None:
     async with async_gpt() as client:
-        stream = await client.responses.create(model="m", input="go", stream=True)
+        stream = await client.responses.create(model="m", input=ITEMS, stream=True)
         assert [event async for event in stream]
 
 
@@ -154,25 +181,25 @@ async def claude_async_stream() -> None:
 
 def plain_httpx() -> None:
     with httpx.Client(base_url=WORLD[0].url) as client:
-        client.post(CHAT, json={})
+        client.post(CHAT, json=TOLD)
 
 
 async def plain_httpx_async_stream() -> None:
     async with (
         httpx.AsyncClient(base_url=WORLD[0].url) as client,
-        client.stream("POST", "/v1beta/models/gemini:streamGenerateContent?alt=sse") as response,
+        client.stream("POST", GEMINI, json=TOLD) as response,
     ):
         await response.aread()
 
 
 def plain_httpx2() -> None:
     with HTTPX2.Client(base_url=WORLD[0].url) as client:
-        client.post("/openai/deployments/d/chat/completions", json={})
+        client.post("/openai/deployments/d/chat/completions", json=TOLD)
 
 
 async def plain_httpx2_async() -> None:
     async with HTTPX2.AsyncClient(base_url=WORLD[0].url) as client:
-        await client.post("/openai/deployments/d/chat/completions?api-version=1", json={})
+        await client.post("/openai/deployments/d/chat/completions?api-version=1", json=TOLD)
 
 
 CLIENTS: tuple[Ask, ...] = (
@@ -209,6 +236,16 @@ def test_a_request_beyond_the_limit_does_not_leave(process: Traced, client: Ask)
     assert type(raised.value) is RunAborted
     assert raised.value.__cause__ is None, "the SDK's retries never saw it"
     assert raised.value.report.rule == "llm_call_budget"
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_loop_without_any_span_is_known_by_its_calls(process: Traced, client: Ask) -> None:
+    process.guard(limit(1), mode="enforce")
+    before = arrivals()
+    ask_with(client)
+    with pytest.raises(RunAborted) as caught:
+        ask_with(client)
+    assert (caught.value.run_id, arrivals() - before) == (CALL_ID, 1)
 
 
 @pytest.mark.parametrize("client", [gpt_chat, gpt_async, claude_messages, claude_async_stream])
@@ -271,7 +308,7 @@ def test_reading_passes(tripped: Traced, world: World) -> None:
     with httpx.Client(base_url=world.url) as client:
         assert client.get(CHAT).status_code == 200
     with claude() as anthropic_client:
-        anthropic_client.messages.count_tokens(model="claude", messages=USER)
+        anthropic_client.messages.count_tokens(model="claude", messages=SAID)
     with openai.OpenAI(base_url=f"{world.url}/v1", api_key="none") as openai_client:
         openai_client.models.list()
     assert tripped.total("loopguard.aborts", abort__result="ok") == 0
@@ -522,10 +559,10 @@ def test_parallel_threads_make_exactly_as_many_requests_as_are_allowed(
     def call(client: openai.OpenAI) -> str:
         try:
             if spans == "no spans":
-                client.chat.completions.create(model="m", messages=USER)
+                client.chat.completions.create(model="m", messages=SAID)
             else:
                 with process.chat():
-                    client.chat.completions.create(model="m", messages=USER)
+                    client.chat.completions.create(model="m", messages=SAID)
         except RunAborted:
             return "refused"
         return "left"
@@ -549,10 +586,10 @@ def test_gathered_coroutines_make_exactly_as_many_requests_as_are_allowed(
 
     async def call(client: openai.AsyncOpenAI) -> None:
         if spans == "no spans":
-            await client.chat.completions.create(model="m", messages=USER)
+            await client.chat.completions.create(model="m", messages=SAID)
         else:
             with process.chat():
-                await client.chat.completions.create(model="m", messages=USER)
+                await client.chat.completions.create(model="m", messages=SAID)
 
     async def main() -> list[Any]:
         async with guarded_run(), async_gpt() as client:

@@ -25,6 +25,8 @@ from starlette.responses import JSONResponse, Response
 
 from otel_loopguard import Policy, RunAborted, guarded_run
 from tests._gated import (
+    CALL_ID,
+    TOLD,
     Ask,
     World,
     ask_with,
@@ -51,7 +53,18 @@ PLACES: tuple[tuple[Any, str], ...] = (
 NOVA = "amazon.nova-lite-v1:0"
 ARN = "arn:aws:bedrock:us-east-1:111122223333:inference-profile/us.amazon.nova-lite-v1:0"
 EMBED = "amazon.titan-embed-text-v2:0"
-SAID: Any = [{"role": "user", "content": [{"text": "go"}]}]
+SAID: Any = [
+    {"role": "user", "content": [{"text": "go"}]},
+    {
+        "role": "assistant",
+        "content": [{"toolUse": {"toolUseId": CALL_ID, "name": "search", "input": {}}}],
+    },
+    {
+        "role": "user",
+        "content": [{"toolResult": {"toolUseId": CALL_ID, "content": [{"text": "nothing"}]}}],
+    },
+]
+BODY = json.dumps(TOLD)
 TURN = {
     "output": {"message": {"role": "assistant", "content": [{"text": "hello"}]}},
     "stopReason": "end_turn",
@@ -166,12 +179,12 @@ def converse_stream() -> None:
 
 
 def invoke(model: str = NOVA) -> None:
-    answer = client().invoke_model(modelId=model, body="{}")
+    answer = client().invoke_model(modelId=model, body=BODY)
     assert json.loads(answer["body"].read())
 
 
 def invoke_stream() -> None:
-    answer = client().invoke_model_with_response_stream(modelId=NOVA, body="{}")
+    answer = client().invoke_model_with_response_stream(modelId=NOVA, body=BODY)
     assert list(answer["body"]) == [{"chunk": {"bytes": b"{}"}}]
 
 
@@ -188,13 +201,13 @@ async def async_converse_stream() -> None:
 
 async def async_invoke() -> None:
     async with async_client() as made:
-        answer = await made.invoke_model(modelId=NOVA, body="{}")
+        answer = await made.invoke_model(modelId=NOVA, body=BODY)
         assert json.loads(await answer["body"].read())
 
 
 async def async_invoke_stream() -> None:
     async with async_client() as made:
-        answer = await made.invoke_model_with_response_stream(modelId=NOVA, body="{}")
+        answer = await made.invoke_model_with_response_stream(modelId=NOVA, body=BODY)
         assert [each async for each in answer["body"]]
 
 
@@ -230,6 +243,16 @@ def test_a_request_beyond_the_limit_does_not_leave(process: Traced, ask: Ask) ->
     assert raised.value.__cause__ is None, "no retry of the client has seen it"
     assert raised.value.__context__ is None
     assert raised.value.report.rule == "llm_call_budget"
+
+
+@pytest.mark.parametrize("ask", CLIENTS)
+def test_a_loop_without_any_span_is_known_by_its_calls(process: Traced, ask: Ask) -> None:
+    process.guard(limit(1), mode="enforce")
+    before = arrivals()
+    ask_with(ask)
+    with pytest.raises(RunAborted) as caught:
+        ask_with(ask)
+    assert (caught.value.run_id, arrivals() - before) == (CALL_ID, 1)
 
 
 @pytest.mark.parametrize("ask", CLIENTS)

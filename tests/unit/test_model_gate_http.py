@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -28,7 +29,9 @@ from urllib3.util.retry import Retry
 from otel_loopguard import Policy, RunAborted, guarded_run
 from otel_loopguard.abort.model_paths import is_model_request
 from tests._gated import (
+    CALL_ID,
     CHAT,
+    TOLD,
     Ask,
     World,
     ask_with,
@@ -89,67 +92,69 @@ def at(path: str) -> str:
 
 async def aiohttp_awaited(path: str = CHAT) -> None:
     async with aiohttp.ClientSession() as session:
-        response = await session.post(at(path), json={})
+        response = await session.post(at(path), json=TOLD)
         await response.read()
 
 
 async def aiohttp_block(path: str = GEMINI) -> None:
-    async with aiohttp.ClientSession() as session, session.post(at(path), json={}) as response:
+    async with aiohttp.ClientSession() as session, session.post(at(path), json=TOLD) as response:
         assert [chunk async for chunk in response.content.iter_any()]
 
 
 async def aiohttp_base(path: str = CHAT) -> None:
     async with (
         aiohttp.ClientSession(base_url=WORLD[0].url) as session,
-        session.request("post", f"{path}?alt=sse", json={}),
+        session.request("post", f"{path}?alt=sse", json=TOLD),
     ):
         pass
 
 
 async def aiohttp_raising(path: str = CHAT) -> None:
     async with aiohttp.ClientSession(raise_for_status=True) as session:
-        response = await session.request(method="POST", url=at(path), json={})
+        response = await session.request(method="POST", url=at(path), json=TOLD)
         await response.read()
 
 
 async def aiohttp_alone(path: str = CHAT) -> None:
-    async with aiohttp.request("POST", at(path), json={}) as response:
+    async with aiohttp.request("POST", at(path), json=TOLD) as response:
         await response.read()
 
 
 def requests_post(path: str = CHAT) -> None:
-    requests.post(at(path), json={}, timeout=9)
+    requests.post(at(path), json=TOLD, timeout=9)
 
 
 def requests_stream(path: str = GEMINI) -> None:
-    with requests.Session() as session, session.post(at(path), json={}, stream=True) as response:
+    with requests.Session() as session, session.post(at(path), json=TOLD, stream=True) as response:
         assert list(response.iter_content())
 
 
 def requests_prepared(path: str = CHAT) -> None:
     with requests.Session() as session:
-        session.send(request=requests.Request("POST", at(path), json={}).prepare())
+        session.send(request=requests.Request("POST", at(path), json=TOLD).prepare())
 
 
 def requests_adapter(path: str = CHAT) -> None:
     with closing(HTTPAdapter()) as adapter:
-        adapter.send(requests.Request("POST", at(path), json={}).prepare())
+        adapter.send(requests.Request("POST", at(path), json=TOLD).prepare())
 
 
 def urllib3_manager(path: str = CHAT) -> None:
     with urllib3.PoolManager() as manager:
-        manager.request("POST", at(path), body=b"{}")
+        manager.request("POST", at(path), json=TOLD)
 
 
 def urllib3_stream(path: str = GEMINI) -> None:
     with urllib3.PoolManager() as manager:
-        response = manager.urlopen(method="POST", url=at(path), preload_content=False)
+        response = manager.urlopen(
+            method="POST", url=at(path), body=json.dumps(TOLD), preload_content=False
+        )
         assert list(response.stream())
 
 
 def urllib3_pool(path: str = CHAT) -> None:
     with urllib3.connection_from_url(WORLD[0].url) as pool:
-        pool.urlopen("POST", path, b"{}", {"accept": "*/*"}, 3)
+        pool.urlopen("POST", path, json.dumps(TOLD).encode(), {"accept": "*/*"}, 3)
 
 
 CLIENTS: tuple[Any, ...] = (
@@ -188,6 +193,16 @@ def test_a_request_beyond_the_limit_does_not_leave(process: Traced, client: Ask)
     assert raised.value.__cause__ is None, "no retry of the client has seen it"
     assert raised.value.__context__ is None
     assert raised.value.report.rule == "llm_call_budget"
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_loop_without_any_span_is_known_by_its_calls(process: Traced, client: Ask) -> None:
+    process.guard(limit(1), mode="enforce")
+    before = arrivals()
+    ask_with(client)
+    with pytest.raises(RunAborted) as caught:
+        ask_with(client)
+    assert (caught.value.run_id, arrivals() - before) == (CALL_ID, 1)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
