@@ -100,7 +100,8 @@ class Admission:
                 run.refused_by = self.refused_by
             _prevent(run, node)
         if opened or hearing.is_news:
-            self.verdict = hearing.verdict(node, opened=opened)
+            around = node if node is None or not node.awaits else node.parent
+            self.verdict = hearing.verdict(around or node, opened=opened)
 
     def _claim(self, run: Run, node: Node | None) -> bool:
         for above in () if node is None else node.upwards():

@@ -1,13 +1,14 @@
 """Which run a model request belongs to: by its block, span or context, or by what it tells.
 
 A loop without a span of its own is known by the ids of the tool calls whose results its requests
-tell. Loops that share a span of the application are one run until that trips by what one of them
-did: from then on each other one is a run of its own.
+tell. Of loops that share a span of the application, the first that tells of a call is the span's
+run; each other one is a run inside that.
 """
 
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Iterator
 
 from otel_loopguard.joins import Key, is_one_of_many
@@ -40,57 +41,66 @@ def run_of(runs: RunFinder, node: Node | None, told: Told | None) -> tuple[Run |
     root = by_span or by_context
     if told is None:
         return root, False
-    if root is not None and root.goes_on_with(told):
-        _keep(runs, root, told)
-        return root, False
-    return _of_conversation(runs, node, root, told)
+    loop = runs.joins.find(_keys(told))
+    if loop is not None and loop.kind == "root":  # until they are told apart, any answer is its own
+        root, loop = root or loop, None
+    return (
+        _of_loop(runs, node, loop, told) if root is None else _below(runs, node, root, loop, told)
+    )
 
 
-def _of_conversation(
-    runs: RunFinder, node: Node | None, root: Run | None, told: Told
-) -> tuple[Run | None, bool]:
-    known = runs.joins.find(_keys(told))
-    heir = None if root is None else root.sharers.heir(told.opening)
-    run, opened = (heir if known is None or known is root else known), False
-    if run is None and root is None and not any(_keys(told)):
-        return None, False
-    if run is None:
-        run, opened = _opened(runs, node, told), True
-    if root is not None:
-        root.sharers.leave_to(run, told.opening)
-    _keep(runs, run, told)
-    _go_on(runs, run, node)
+def _below(
+    runs: RunFinder, node: Node | None, root: Run, loop: Run | None, told: Told
+) -> tuple[Run, bool]:
+    """Return the run of a request that is made below a span of the application."""
+    sharers = root.sharers
+    run, opened = loop or sharers.heir(told.opening), False
+    if run is None and root.goes_on_with(told):
+        run = root
+    elif run is None:
+        outer = root if sharers.have_asked else None
+        run, opened = _opened(runs, node, told, outer), True
+        if outer is not None:
+            sharers.leave_to(run, told.opening)
+            run.requested.take_over(root.requested, told.call_ids)
+    sharers.have_asked, sharers.at_work = True, None if run is root else run
+    _go_on(runs, run, node, told)
     return run, opened
 
 
-def _opened(runs: RunFinder, node: Node | None, told: Told) -> Run:
+def _of_loop(
+    runs: RunFinder, node: Node | None, loop: Run | None, told: Told
+) -> tuple[Run | None, bool]:
+    if loop is None and not any(_keys(told)):
+        return None, False
+    run = loop or _opened(runs, node, told, None)
+    _go_on(runs, run, node, told)
+    return run, loop is None
+
+
+def _opened(runs: RunFinder, node: Node | None, told: Told, outer: Run | None) -> Run:
     if node is None:
-        run_id = told.call_ids[-1] if told.call_ids else told.response_id
-        return runs.open("joined", run_id, Slot(), None)
+        named = (*told.call_ids[-1:], told.response_id, uuid.uuid4().hex)
+        return runs.open("joined", next(filter(None, named)), Slot(), None, outer=outer)
     run_id, conversation = f"{node.trace_id:032x}-{node.span_id:016x}", node.conversation
-    run = runs.open("joined", run_id, Slot(), None, conversation=conversation)
+    run = runs.open("joined", run_id, Slot(), None, conversation=conversation, outer=outer)
     run.agent = node.agent
     return run
 
 
-def _go_on(runs: RunFinder, run: Run, node: Node | None) -> None:
+def _go_on(runs: RunFinder, run: Run, node: Node | None, told: Told) -> None:
     runs.going.seen(run)
+    for key in _keys(told):
+        if runs.joins.find([key]) is not None:
+            break  # those before it are known as well
+        runs.joins.keep(key, run)
     if run.trip is None:  # one that goes on asking is not kept by that
         run.last_ns = max(run.last_ns, time.time_ns())
     for above in () if node is None else node.upwards():
-        if above.awaits and above.is_open:
-            above.run = above.run or run
-            if run.top is None or not run.top.is_open:
+        if above.is_open and (above.awaits or above.kind == "llm") and above.run is not run:
+            above.move(run)
+            if run.kind == "joined" and (run.top is None or not run.top.is_open):
                 run.top = above
-
-
-def _keep(runs: RunFinder, run: Run, told: Told) -> None:
-    sharers = run.sharers
-    sharers.have_told = sharers.have_told or bool(told.call_ids)
-    for key in _keys(told):
-        if runs.joins.find([key]) is not None:
-            return  # those before it are known as well
-        runs.joins.keep(key, run)
 
 
 def _keys(told: Told) -> Iterator[Key]:

@@ -45,6 +45,11 @@ class RequestedCalls:
         for shower, shown in early:
             self.show(shower, shown)
 
+    def take_over(self, other: RequestedCalls, call_ids: tuple[str, ...]) -> None:
+        """Wait for the calls with these ids that another run has waited for."""
+        taken = [each for each in other._waiting if each[1].call_id in call_ids]
+        self._waiting += other._taken(taken)
+
     def show(self, node: Node, step: Step, *, in_turn: bool = False) -> None:
         """Take note of a span that shows a tool call: the one with its id, else one like it.
 

@@ -80,7 +80,7 @@ class RunFinder(RunKeeper):
             name = named()
             if name is None:
                 known = self._around(node, step)
-                if known is not None and known.gives_way and self._is_begun(step, record):
+                if known is not None and known.sharers.have_told and self._is_begun(step, record):
                     return None, False  # its request tells which of the loops it is of
             else:
                 known, opened = self._of_name(name, node, record)
@@ -168,11 +168,11 @@ class RunFinder(RunKeeper):
 
     def _of_loop(self, run: Run, step: Step) -> Run:
         """Return the run of a tool call where loops share a span: it is one of those that go on."""
-        latest = run.sharers.latest()
-        if latest is None:
+        at_work = run.sharers.at_work
+        if at_work is None or at_work.ended:
             return run
         named = self.joins.find([("call", step.call_id)]) if step.call_id else None
-        return named or latest
+        return named or at_work
 
     def _own(self, node: Node, step: Step) -> Run:
         """Open a run that its own span will end: the agent's, or the topmost one that is open."""

@@ -178,7 +178,7 @@ class Run:
         found: list[Run] = []
         run = self
         while (outer := run.outer) is not None:
-            if outer.ended:
+            if outer.ended or outer.gives_way:
                 run.outer = outer.outer
             else:
                 found.append(outer)
@@ -215,13 +215,17 @@ class Run:
     def gives_way(self) -> bool:
         """Whether other loops below its span go on, although it has tripped."""
         trip = self.trip
-        known = self.kind == "root" and self.sharers.have_told
-        return known and trip is not None and trip.is_pattern
+        return trip is not None and trip.is_pattern and self.sharers.have_told
 
     def goes_on_with(self, told: Told) -> bool:
-        """Say whether a request is of this run, by what it tells; until it trips, any is."""
+        """Say whether a request is of this run, by what it tells.
+
+        Until it trips, one that tells of no call is.
+        """
         trip = self.trip
-        return trip is None or self.sharers.is_meant(trip, self.tripped.call_ids, told)
+        if trip is None:
+            return self.sharers.take(told)
+        return self.sharers.is_meant(trip, self.tripped.call_ids, told)
 
     def due_s(self) -> float | None:
         """Return when a limit on time is reached if nothing happens; `None` for never.

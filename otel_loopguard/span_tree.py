@@ -92,6 +92,13 @@ class Node(msgspec.Struct, eq=False):
         self.agent = agent
         self.agent_parent_id, self.agent_id = self.agent_id, f"{self.span_id:016x}"
 
+    def move(self, run: Run) -> None:
+        """Belong to the run that its request is of; the end of it tells that run of its step."""
+        if self.run is not None:
+            self.run.open_calls.pop(self, None)
+        self.run, self.kind, self.read, self.claimed = run, None, False, True
+        run.open_calls[self] = None  # tools may begin before it has ended
+
     def placed(self, step: Step, *, timed: bool = True) -> Step:
         """Return a step of this span as one of the agent, and of its invocation, that it is in.
 

@@ -43,16 +43,15 @@ def told_by(body: object) -> Told | None:
     response_id, model = read.get("previous_response_id"), read.get("model")
     listed = _listed(messages)
     spoken, call_ids = str(messages) if isinstance(messages, str) else "", list[str]()
-    place = 0
-    for place in reversed(range(len(listed))):
-        answered = tuple(_answered(listed[place]))
-        if not answered and _of(listed[place], "role") == "user":
-            spoken = repr(listed[place])
+    for message in reversed(listed):
+        answered = tuple(_answered(message))
+        if not answered and _of(message, "role") == "user":
+            spoken = repr(message)
             break
         call_ids += reversed(answered)
     return Told(
         tuple(call_ids[:CALL_IDS]),
-        hash((str(model), place, spoken)),
+        hash((str(model), spoken)),
         response_id if isinstance(response_id, str) else "",
     )
 

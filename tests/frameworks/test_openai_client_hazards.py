@@ -133,15 +133,15 @@ def uninstrumented(_: TracerProvider, *, content: bool) -> AbstractContextManage
 
 
 class TestOneSpanForSeveral:
-    """Loops below one span of the application, which is the run until one of them trips it."""
+    """Loops below one span of the application: the first that tells of a call is its run."""
 
     def test_at_once(self, bench: Workbench, awaited_mode: str):
         with bench.guarded() as scene, scene.span("handle order"):
             stopped, healthy = asyncio.run(both(scene, awaited_mode))
-        assert healthy == (ANSWER, None, HEALTHY)
-        # What it repeats is not seen to be repeated in a row until the other one has ended.
         assert type(stopped.error) is RunAborted
-        assert stopped.counts == Counts(REPEATED.requests + 3, REPEATED.executions + 3)
+        # Until they tell of a call both are one: what the other asked for first may count as well.
+        assert stopped.counts.requests in {REPEATED.requests - 1, REPEATED.requests}
+        assert healthy == (ANSWER, None, HEALTHY)
 
     def test_in_turn(self, bench: Workbench, mode: str):
         with bench.guarded() as scene, scene.span("session"):

@@ -1,0 +1,334 @@
+"""Which run a model request belongs to: what its requests tell, and loops that share a span."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import pytest
+from opentelemetry.trace import INVALID_SPAN, Span, use_span
+
+from otel_loopguard import LoopGuardSpanProcessor, Policy, RunAborted, guarded_run, sharers
+from otel_loopguard.admission import Admission
+from otel_loopguard.runs import Run
+from otel_loopguard.told import Told
+from tests._tracing import Traced
+
+LIMIT = Policy.none().with_limits(max_llm_calls=2)
+
+
+@pytest.fixture
+def guard(process: Traced) -> LoopGuardSpanProcessor:
+    return process.guard(mode="enforce")
+
+
+class Loop:
+    """A loop around a client: it asks the model, calls a tool, and tells the model the result."""
+
+    def __init__(self, process: Traced, name: str, *, ids: bool = True, spans: bool = True) -> None:
+        self.process = process
+        self.guard = process.guards[0]
+        self.name = name
+        self.ids = ids
+        self.spans = spans
+        self.told: tuple[str, ...] = ()
+        self.response_id = ""
+        self.run: Run | None = None
+
+    def ask(self) -> Admission:
+        """Make one model request."""
+        told = Told(self.told if self.ids else (), hash(self.name), self.response_id)
+        admission = self.guard.admit(lambda: told)
+        assert admission is not None
+        admission.over(failed=False)
+        self.run = admission.run
+        return admission
+
+    def turn(self, tool: str = "search", **arguments: object) -> Admission:
+        with self.chat():
+            admission = self.ask()
+        call_id = f"{self.name}{len(self.told)}_id"
+        if self.spans:
+            given = {"gen_ai.tool.call.id": call_id} if self.ids else {}
+            with self.process.tool(tool, arguments) as span:
+                span.set_attributes(given)
+        self.told = (call_id, *self.told)
+        return admission
+
+    @contextmanager
+    def chat(self) -> Generator[Span]:
+        attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
+        tracer = self.process.tracer
+        with tracer.start_as_current_span("chat m", attributes=attributes) as span:
+            yield span
+            said = {"role": "assistant", "parts": [{"type": "text", "content": "so"}]}
+            span.set_attribute("gen_ai.output.messages", json.dumps([said]))
+
+    def until_refused(self, most: int = 20) -> int:
+        """Return how many turns are let through."""
+        for done in range(most):
+            try:
+                self.turn()
+            except RunAborted:
+                return done
+        return most
+
+
+def session(process: Traced) -> Span:
+    return process.tracer.start_span("session")
+
+
+# ------------------------------------------------------------------------- by what a request tells
+
+
+def test_a_loop_is_one_run_from_its_second_request_on(
+    process: Traced, guard: LoopGuardSpanProcessor
+) -> None:
+    loop = Loop(process, "a")
+    assert loop.turn().run is None
+    first = loop.turn().run
+    assert first is not None
+    assert first.kind == "joined"
+    assert loop.turn().run is first
+    assert Loop(process, "b").turn().run is None, "another one"
+    assert guard.mode == "enforce"
+
+
+def test_the_run_is_written_on_the_span_of_its_call(process: Traced) -> None:
+    process.guard(LIMIT, mode="enforce")
+    loop = Loop(process, "a", spans=False)
+    assert loop.until_refused() == 3
+    (refused,) = [span for span in process.spans if "loopguard.tripped" in (span.attributes or {})]
+    assert (refused.name, (refused.attributes or {})["loopguard.rule"]) == (
+        "chat m",
+        "llm_call_budget",
+    )
+
+
+def test_a_loop_of_which_only_some_ids_are_left(
+    process: Traced, guard: LoopGuardSpanProcessor
+) -> None:
+    loop = Loop(process, "a")
+    for _ in range(3):
+        loop.turn()
+    run = loop.run
+    loop.told = loop.told[:2]
+    assert loop.turn().run is run is not None
+    assert guard.mode == "enforce"
+
+
+def test_ids_that_each_answer_gives_anew_say_nothing(
+    process: Traced, guard: LoopGuardSpanProcessor
+) -> None:
+    loop = Loop(process, "a")
+    loop.turn()
+    loop.told = ("call_1",)
+    assert loop.ask().run is None
+    assert guard.mode == "enforce"
+
+
+def test_a_conversation_that_the_provider_keeps(process: Traced) -> None:
+    process.guard(LIMIT, mode="enforce")
+    loop = Loop(process, "a", ids=False)
+    loop.response_id = "resp_1"
+    assert [loop.ask().run is not None for _ in range(2)] == [True, True]
+    with pytest.raises(RunAborted) as caught:
+        loop.ask()
+    assert caught.value.run_id == "resp_1"
+
+
+def test_requests_with_no_span_at_all(process: Traced) -> None:
+    process.guard(LIMIT, mode="enforce")
+    loop = Loop(process, "a", spans=False)
+    loop.told = ("a0_id",)
+    loop.ask()
+    loop.ask()
+    with pytest.raises(RunAborted) as caught:
+        loop.ask()
+    assert caught.value.run_id == "a0_id"
+
+
+def test_spans_below_a_request_start_in_its_run(
+    process: Traced, guard: LoopGuardSpanProcessor
+) -> None:
+    """Instrumentations that were there before the gate start their span inside it."""
+    told = Told(("a0_id",), 1)
+    admission = guard.admit(lambda: told)
+    assert admission is not None
+    with Loop(process, "a").chat():
+        pass
+    admission.over(failed=False)
+    assert admission.run is not None
+    assert admission.run.report().model_calls == 1
+    with Loop(process, "b").chat():
+        pass
+    assert admission.run.report().model_calls == 1, "it is over"
+
+
+def test_what_a_request_tells_is_read_only_where_its_run_is_not_known(
+    process: Traced, guard: LoopGuardSpanProcessor
+) -> None:
+    def never() -> Told:
+        raise AssertionError("nobody asked")
+
+    with process.agent():
+        assert guard.admit(never) is not None
+    with guarded_run():
+        assert guard.admit() is not None
+        assert guard.admit(never) is not None
+    assert process.total("loopguard.internal.errors") == 0
+
+
+def test_a_thread_that_knows_no_context_is_known_by_the_calls_that_it_tells_of(
+    process: Traced, guard: LoopGuardSpanProcessor
+) -> None:
+    loop = Loop(process, "a")
+    with use_span(session(process)):
+        loop.turn()
+        loop.turn()
+        run = loop.run
+        assert run is not None
+        assert run.kind == "root"
+        with use_span(INVALID_SPAN):
+            told = Told(loop.told[-1:], hash(loop.name))
+            admission = guard.admit(lambda: told)
+    assert admission is not None
+    assert admission.run is run
+
+
+def test_a_loop_that_asks_again_is_refused_again(process: Traced) -> None:
+    process.guard(LIMIT, mode="enforce")
+    loop = Loop(process, "a")
+    assert loop.until_refused() == 3
+    run = loop.run
+    assert run is not None
+    before = run.last_ns
+    with pytest.raises(RunAborted), process.tracer.start_as_current_span("retry"), loop.chat():
+        loop.ask()
+    assert run.refused_requests == 2
+    assert run.last_ns == before, "it is not kept by that"
+
+
+def test_a_loop_that_has_a_span_for_each_turn(process: Traced) -> None:
+    process.guard(LIMIT, mode="enforce")
+    loop = Loop(process, "a")
+    for _ in range(3):
+        with process.tracer.start_as_current_span("turn"):
+            loop.turn()
+    run = loop.run
+    assert run is not None
+    assert (run.report().model_calls, run.report().tool_calls) == (2, 2)
+    with pytest.raises(RunAborted), process.tracer.start_as_current_span("turn"):
+        loop.turn()
+
+
+# ----------------------------------------------------------------------- loops that share one span
+
+
+def test_only_the_loop_that_tripped_the_run_is_refused(
+    process: Traced, guard: LoopGuardSpanProcessor
+) -> None:
+    stubborn, other = Loop(process, "a"), Loop(process, "b")
+    with use_span(session(process), end_on_exit=True):
+        other.turn("lookup", q=1)
+        assert stubborn.until_refused() == 5
+        other.turn("lookup", q=2)
+        other.turn("lookup", q=3)
+        with pytest.raises(RunAborted):
+            stubborn.turn()
+        run = other.run
+    assert guard.mode == "enforce"
+    assert run is not None
+    assert (run.kind, run.ended) == ("joined", True), "it ends with the span"
+    assert run.report().steps == 4
+    steps = process.total("loopguard.steps.after.trip")
+    assert steps == 0, "what the other one does is not held against the loop that was stopped"
+
+
+def test_a_loop_that_goes_on_is_guarded(process: Traced, guard: LoopGuardSpanProcessor) -> None:
+    with use_span(session(process), end_on_exit=True):
+        assert Loop(process, "a").until_refused() == 5
+        assert Loop(process, "b").until_refused() == 5
+        assert Loop(process, "c").until_refused() == 5
+    assert guard.mode == "enforce"
+
+
+def test_a_loop_that_begins_anew_is_refused(process: Traced, guard: LoopGuardSpanProcessor) -> None:
+    with use_span(session(process), end_on_exit=True):
+        assert Loop(process, "a").until_refused() == 5
+        assert Loop(process, "a").until_refused() == 0
+    with use_span(session(process), end_on_exit=True):
+        assert Loop(process, "a").until_refused() == 5, "that was another session"
+    assert guard.mode == "enforce"
+
+
+def test_ids_of_spans_that_are_others_than_those_of_requests(
+    process: Traced, guard: LoopGuardSpanProcessor
+) -> None:
+    loop = Loop(process, "a")
+    with use_span(session(process), end_on_exit=True):
+        for number in range(5):
+            loop.turn()
+            loop.told = (f"other-{number}", *loop.told[1:])
+        with pytest.raises(RunAborted):
+            loop.turn()
+    assert guard.mode == "enforce"
+
+
+@pytest.mark.parametrize("case", ["no ids", "kept by the provider", "limit"])
+def test_all_are_refused_where_it_cannot_be_told(process: Traced, case: str) -> None:
+    policy = LIMIT if case == "limit" else None
+    process.guard(policy, mode="enforce")
+    with use_span(session(process), end_on_exit=True):
+        loop = Loop(process, "a", ids=case != "no ids")
+        assert loop.until_refused() == (2 if case == "limit" else 5)
+        other = Loop(process, "b", ids=case != "no ids")
+        other.response_id = "resp_1" if case == "kept by the provider" else ""
+        assert other.until_refused() == 0
+
+
+def test_a_pattern_of_model_turns_without_calls_is_of_all(process: Traced) -> None:
+    process.guard(
+        Policy.from_mapping({"rules": {"repeated_output": {"abort": 3}}}, base=Policy.none()),
+        mode="enforce",
+    )
+    with use_span(session(process), end_on_exit=True):
+        tool = Loop(process, "b")
+        tool.turn()
+        tool.turn()
+        chat = Loop(process, "a", spans=False, ids=False)
+        assert chat.until_refused() <= 2
+        with pytest.raises(RunAborted):
+            Loop(process, "c").turn()
+
+
+def test_a_loop_that_tells_nothing_yet_and_has_no_span_goes_on(
+    process: Traced, guard: LoopGuardSpanProcessor
+) -> None:
+    with use_span(session(process), end_on_exit=True):
+        Loop(process, "a").until_refused()
+        with use_span(INVALID_SPAN):
+            other = Loop(process, "b", spans=False)
+            run = other.ask().run
+            assert run is not None
+            assert other.ask().run is run
+            assert len(run.id) == 32
+            unread = guard.admit
+            with pytest.raises(RunAborted):
+                unread()
+
+
+def test_what_is_known_of_loops_is_bounded(
+    process: Traced, guard: LoopGuardSpanProcessor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharers, "HEIRS", 2)
+    with use_span(session(process), end_on_exit=True):
+        stubborn = Loop(process, "a")
+        stubborn.until_refused()
+        run = stubborn.run
+        assert run is not None
+        for name in "bcde":
+            Loop(process, name).turn()
+        assert len(run.sharers.heirs()) == 2
+    assert guard.mode == "enforce"
