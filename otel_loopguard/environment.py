@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -21,6 +21,8 @@ from otel_loopguard.options.variables import (
     unknown,
 )
 from otel_loopguard.policy import Mode, Policy, PolicyError
+
+_Option = TypeVar("_Option")
 
 OF_A_BAD_FILE = Policy(rules={rule: {"warn": 1} for rule in RULES["run"]})
 """Stands for the policy of a file that cannot be followed, where variables are laid over it: a rule
@@ -40,19 +42,23 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     log_events: bool | None = None
     path: str | None = None
     """The policy file that was read."""
+    text: str | None = None
+    """What stands in it."""
 
 
 def read_configuration(
-    variables: Mapping[str, str] | None = None, *, policy: Policy | None = None
+    variables: Mapping[str, str] | None = None,
+    *,
+    policy: Policy | str | os.PathLike[str] | None = None,
 ) -> Configuration:
-    """Read the variables `OTEL_LOOPGUARD_*` and the policy file that one of them names.
+    """Read the variables `OTEL_LOOPGUARD_*` and the policy file that code or one of them names.
 
-    With a `policy` from code the file is not read, and the variables that stand for options of a
-    policy are only checked, as if they were laid over it: code comes first.
+    With a `policy` from code no file is read, and the variables that stand for options of a policy
+    are only checked, as if they were laid over it: code comes first.
 
     Args:
         variables: those of the process if `None`.
-        policy: one from code.
+        policy: one from code, or the path of a policy file, instead of that of the variable.
 
     Raises:
         PolicyError: if anything in them cannot be followed; a line for each mistake, which names
@@ -60,22 +66,30 @@ def read_configuration(
 
     """
     environment = os.environ if variables is None else variables
-    path = config_path(environment)
-    base = Policy() if policy is None else policy
+    path, base, text = _path_of(policy, environment), OF_A_BAD_FILE, None
     mistakes: list[PolicyError] = []
-    if path is not None and policy is None:
+    if path is None:
+        base = Policy.checked(policy)
+    else:
         try:
-            base = read_policy(path)
+            text = read_text(path)
+            base = Policy.from_toml(text, source=path)
         except PolicyError as error:
-            base = OF_A_BAD_FILE
-            mistakes.append(PolicyError(f"{CONFIG}: {error}"))
+            mistakes.append(PolicyError(f"{CONFIG}: {error}") if policy is None else error)
     said, of_variables = lay_over(base, environment)
     mistakes += of_variables
     if mistakes:
         raise PolicyError("\n".join(map(str, mistakes)))
-    if policy is None:
-        return msgspec.structs.replace(said, path=path)
-    return msgspec.structs.replace(said, policy=policy)
+    if path is None and policy is not None:
+        return msgspec.structs.replace(said, policy=base)
+    return msgspec.structs.replace(said, path=path, text=text)
+
+
+def _path_of(policy: object, variables: Mapping[str, str]) -> str | None:
+    """Return the path of the policy file to read: from code, else from the variable."""
+    if isinstance(policy, (str, os.PathLike)):
+        return os.fspath(policy)
+    return config_path(variables) if policy is None else None
 
 
 def lay_over(
@@ -161,3 +175,8 @@ def resolve_mode(in_code: Mode | None, said: Mode | None, *, can_stop: bool) -> 
 
     """
     return mode_of(in_code, "mode") or said or ("enforce" if can_stop else "observe")
+
+
+def first_said(in_code: _Option | None, said: _Option | None, default: _Option) -> _Option:
+    """Return an option from code, else from the environment, else the default."""
+    return next((value for value in (in_code, said) if value is not None), default)

@@ -11,6 +11,8 @@ from otel_loopguard.forks import renew_in_children
 from otel_loopguard.processor import LoopGuardSpanProcessor
 
 if TYPE_CHECKING:
+    import os
+
     from opentelemetry._logs import LoggerProvider
     from opentelemetry.metrics import MeterProvider
     from typing_extensions import Unpack
@@ -45,7 +47,7 @@ renew_in_children(_Installed, "lock")
 
 
 def install(
-    policy: Policy | None = None, **options: Unpack[GuardOptions]
+    policy: Policy | str | os.PathLike[str] | None = None, **options: Unpack[GuardOptions]
 ) -> LoopGuardSpanProcessor:
     """Watch the global tracer provider of the process, and every one that is made later.
 

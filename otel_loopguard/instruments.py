@@ -76,6 +76,9 @@ class Instruments:
         self.gaps = counter(
             semconv.METRIC_GAPS, "{gap}", "What rules look at and steps did not show"
         )
+        self.reloads = counter(
+            semconv.METRIC_RELOADS, "{reload}", "What became of policy files that have changed"
+        )
         self.active = meter.create_up_down_counter(
             semconv.METRIC_RUN_ACTIVE, "{run}", "Runs that go on"
         )

@@ -63,6 +63,13 @@ def not_read(message: str, line: int | None) -> Examined:
     return Examined(policy=None, mistakes=(Remark(message=message, line=line),))
 
 
+def placed(said: str, path: str | None, remark: Remark | None) -> str:
+    """Return what is said, with its place if it is a remark on the file."""
+    if remark is None:
+        return said
+    return f"{path}: {said}" if remark.line is None else f"{path}:{remark.line}: {said}"
+
+
 def _mistakes(said: Mapping[str, Any], lines: Mapping[Keys, int]) -> Iterator[Remark]:
     left, taken_out = copy.deepcopy({**said}), set[str]()
     # One more may follow from each. Two long names that errors cut to the same text are one place

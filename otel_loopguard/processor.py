@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanProcessor
@@ -23,10 +23,11 @@ from otel_loopguard.aside import Aside
 from otel_loopguard.blind_spots import BlindWarning, warn_if_unseen
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.dialects import Dialect
-from otel_loopguard.environment import read_configuration, resolve_mode
+from otel_loopguard.environment import first_said, read_configuration, resolve_mode
 from otel_loopguard.live_spans import record_of
 from otel_loopguard.options.kinds import BUILT_IN, BuiltIn
 from otel_loopguard.policy import Mode, Policy
+from otel_loopguard.reloading import Reloading
 from otel_loopguard.runs import Run
 from otel_loopguard.sampling import DropWarning
 from otel_loopguard.surroundings import Surroundings, run_in_baggage
@@ -37,6 +38,8 @@ from otel_loopguard.tracker import RunTracker
 from otel_loopguard.verdicts import Verdict
 
 if TYPE_CHECKING:
+    import os
+
     from opentelemetry._logs import LoggerProvider
     from opentelemetry.context import Context
     from opentelemetry.metrics import MeterProvider
@@ -47,8 +50,6 @@ if TYPE_CHECKING:
 _FAULT = "the loop guard failed on a span; the application goes on"
 _FAULTS = 20  # kinds of faults of our own that are logged, each once
 _HOOK_TIMEOUT_S = 2.0
-
-_Option = TypeVar("_Option")
 
 _logger = logging.getLogger(__name__)
 
@@ -62,8 +63,9 @@ class LoopGuardSpanProcessor(SpanProcessor):
     `RunAborted` ever leaves it, and that only from a model request that is refused.
 
     Args:
-        policy: the rules and limits. If `None`: what the variables `OTEL_LOOPGUARD_*` say, over the
-            file that `OTEL_LOOPGUARD_CONFIG` names, else over the default policy.
+        policy: the rules and limits, or the path of a policy file. If `None`: the file that
+            `OTEL_LOOPGUARD_CONFIG` names, else the default policy. The variables `OTEL_LOOPGUARD_*`
+            are laid over those, and a file is read anew when it has changed.
         mode: `observe` reports, `enforce` also stops. If `None`: `OTEL_LOOPGUARD_MODE`, else the
             policy's, else `enforce` if `abort_hooks` or `abort` is given, else `observe`.
         abort_hooks: called when a run trips, in order; see `AbortHook`.
@@ -85,7 +87,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
 
     def __init__(
         self,
-        policy: Policy | None = None,
+        policy: Policy | str | os.PathLike[str] | None = None,
         *,
         mode: Mode | None = None,
         abort_hooks: Iterable[AbortHook] = (),
@@ -96,31 +98,30 @@ class LoopGuardSpanProcessor(SpanProcessor):
         hook_timeout_s: float | None = None,
         dialects: Iterable[Dialect] | None = None,
     ) -> None:
-        given = None if policy is None else Policy.checked(policy)
-        said = read_configuration(policy=given)
-        self.policy = said.policy
-        timeout_s = _first(hook_timeout_s, said.hook_timeout_s, _HOOK_TIMEOUT_S)
+        said = read_configuration(policy=policy)
+        timeout_s = first_said(hook_timeout_s, said.hook_timeout_s, _HOOK_TIMEOUT_S)
         hooks = checked_hooks(abort_hooks, timeout_s)
         stops = said.abort if abort is None else abort
         can_stop = bool(hooks) or stops is not None
-        self.mode: Mode = resolve_mode(mode, said.mode, can_stop=can_stop)
+        mode_of = partial(resolve_mode, mode, can_stop=can_stop)
+        self.mode: Mode = mode_of(said.mode)
         self._enforces = self.mode == "enforce"
         built_in = checked_built_in(BUILT_IN if stops is None else stops)
         gated = self._enforces and "gate" in built_in
         self._tracker = RunTracker(
-            self.policy,
+            said.policy,
             live=True,
             dialects=dialects,
             prevented_kinds=frozenset(("llm",)) if gated else frozenset(),
             on_closed=self._closed,
         )
         self._telemetry = Telemetry(
-            self.policy,
+            said.policy,
             self.mode,
             self._tracker.runs,
             meter_provider=meter_provider,
             logger_provider=logger_provider,
-            log_events=_first(log_events, said.log_events, True),  # noqa: FBT003 -- the default
+            log_events=first_said(log_events, said.log_events, True),  # noqa: FBT003 -- the default
         )
         self._ladder = Ladder(hooks, built_in, timeout_s=timeout_s, tell=self._came_out)
         self._telemetry.announce(hooks=self._ladder.names if self._enforces else ())
@@ -131,18 +132,28 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._surroundings = Surroundings(self._tracker.runs)
         self._aside = Aside()
         self._timer = Timer(self._tracker, self._act, self._fault)
+        self._reloading = Reloading(
+            said, mode_of, self._tracker.runs, self._telemetry, self._aside, self._fault
+        )
         if gated:
             guard_requests(self)
         if can_stop and not self._enforces:
             _logger.warning("mode is 'observe': nothing will be stopped, although stops were given")
-        for warning in self.policy.warnings:
+        for warning in said.policy.warnings:
             _logger.warning("policy: %s", warning)
+
+    @property
+    def policy(self) -> Policy:
+        """What runs go by that begin now."""
+        return self._tracker.runs.policy
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Take in a span that starts."""
         if self._is_shut_down or self._aside.depth:
             return
         try:
+            if self._reloading.is_on:
+                self._reloading.look()
             if not self._surroundings.settled:
                 self._surroundings.look(span, parent_context)
             named = partial(run_in_baggage, parent_context)
@@ -175,6 +186,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
         if self._aside.depth:
             return None
         try:
+            if self._reloading.is_on:
+                self._reloading.look()
             span = trace.get_current_span()
             self._drops.requested(span)
             admission = Admission(self._tracker, span.get_span_context().span_id, read)
@@ -286,8 +299,3 @@ class LoopGuardSpanProcessor(SpanProcessor):
             self._faults.add(kind)
             with suppress(Exception), self._aside:
                 _logger.error(_FAULT, exc_info=error)
-
-
-def _first(in_code: _Option | None, said: _Option | None, default: _Option) -> _Option:
-    """Return an option from code, else from the environment, else the default."""
-    return next((value for value in (in_code, said) if value is not None), default)

@@ -23,7 +23,7 @@ class RunKeeper:
     """The runs of one guard, and the spans that lead to them.
 
     Args:
-        policy: what each run's guard goes by.
+        policy: what each run's guard goes by, until `go_by` names another.
         clock: seconds, by which runs that no span ends grow old.
         on_closed: told of each run that ended otherwise than by a span; without a report, in a
             forked child, of each that its parent process goes on with.
@@ -38,6 +38,7 @@ class RunKeeper:
         on_closed: Callable[[Run, RunReport | None], object] | None = None,
     ) -> None:
         self.policy = policy
+        """What runs go by that begin now."""
         self.lock = threading.RLock()
         self.spans = SpanTree(self._lost)
         self._clock = clock
@@ -49,9 +50,16 @@ class RunKeeper:
         """Open spans that their instrumentation does not make current."""
         self._conversations = Conversations()
         self._converses = policy.settings.scope == "conversation"
+        """Limits are held against conversations, or once were."""
         self._on_closed = on_closed
         self._untold: deque[tuple[Run, RunReport | None]] = deque()
         in_children(self, RunKeeper._leave_to_parent)
+
+    def go_by(self, policy: Policy) -> None:
+        """Let the runs that begin from here on go by a policy; those that go on keep theirs."""
+        with self.lock:
+            self.policy = policy
+            self._converses = self._converses or policy.settings.scope == "conversation"
 
     def enter(self, record: SpanRecord, live: object = None) -> Node:
         """Take in a span that was not known."""
@@ -90,11 +98,13 @@ class RunKeeper:
         One that has limits of its own, or counts for an `outer` one, has its totals to itself.
         """
         with self.lock:
-            policy, carried = self.policy, self._conversations.carried(conversation)
-            if slot.limits or (self._converses and outer is not None):
-                alone = {"scope": "run"} if self._converses else {}
+            policy = self.policy
+            converses = policy.settings.scope == "conversation"
+            carried = self._conversations.carried(conversation) if converses else None
+            if slot.limits or (converses and outer is not None):
+                alone = {"scope": "run"} if converses else {}
                 policy = Policy.from_mapping({"limits": slot.limits, **alone}, base=policy)
-                carried = None if self._converses else carried
+                carried = None
             run = Run(run_id, kind, policy, slot, carried)
             run.conversation, run.outer = conversation, outer
             run.guard.start(at_s)

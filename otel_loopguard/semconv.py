@@ -191,6 +191,7 @@ HOOK = "loopguard.abort.hook"  # what was to stop the run
 ABORT_RESULT = "loopguard.abort.result"  # ok, failed or timeout
 GAP = "loopguard.gap"  # what a step did not show: arguments, result, usage, requested_calls
 STEP_KIND = "loopguard.step.kind"  # what the step was: tool or llm
+RELOAD_RESULT = "loopguard.policy.reload.result"  # ok or failed
 STORE = "loopguard.store"  # which bounded store: spans, runs, ids, conversations
 VERSION = "loopguard.version"  # the version of this package
 GEN_AI_TOKEN_TYPE = "gen_ai.token.type"  # noqa: S105 -- input or output
@@ -208,6 +209,7 @@ METRIC_ABORT_DURATION = "loopguard.abort.duration"  # histogram, s: from trip to
 METRIC_ERRORS = "loopguard.errors"  # counter, {error}: faults inside the guard
 METRIC_EVICTIONS = "loopguard.evictions"  # counter, {eviction}: forgotten because a store was full
 METRIC_GAPS = "loopguard.gaps"  # counter, {gap}: what rules look at and steps did not show
+METRIC_RELOADS = "loopguard.policy.reloads"  # counter, {reload}: a policy file was read anew
 METRIC_INFO = "loopguard.info"  # gauge, 1: version and mode
 
 HEADER_DELIVERY = "Loopguard-Delivery"  # of a webhook: the id of the stop, in every attempt

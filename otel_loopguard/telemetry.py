@@ -55,9 +55,7 @@ class Telemetry:
     def announce(self, agent: str | None = None, hooks: Iterable[str] = ()) -> None:
         """Make the series exist at zero, so that the first violation is seen as an increase."""
         self._instruments.steps_after_trip.add(0, _agent_labels(agent))
-        for rule in self._rules:
-            for action in get_args(Action):
-                self._instruments.violations.add(0, _labels(rule, action, agent))
+        self._announce_rules(self._rules, agent)
         for gap in KINDS:
             self._instruments.gaps.add(0, _gap_labels(gap, agent))
         for hook in hooks:
@@ -68,6 +66,21 @@ class Telemetry:
                     semconv.ABORT_RESULT: result,
                 }
                 self._instruments.aborts.add(0, labels)
+
+    def announce_reloads(self) -> None:
+        """Make the series of a policy file exist at zero, where there is one."""
+        for result in ("ok", "failed"):
+            self._instruments.reloads.add(0, {semconv.RELOAD_RESULT: result})
+
+    def reloaded(self, policy: Policy | None) -> None:
+        """Count that the policy file has changed; without a policy it cannot be followed."""
+        result = "failed" if policy is None else "ok"
+        self._instruments.reloads.add(1, {semconv.RELOAD_RESULT: result})
+        if policy is not None:
+            new = [rule for rule in policy.rule_ids if rule not in self._rules]
+            self._rules = policy.rule_ids
+            for agent in (None, *self._announced):
+                self._announce_rules(new, agent)
 
     def leave(self) -> None:
         """Tell of the guard no more: it is shut down."""
@@ -180,6 +193,11 @@ class Telemetry:
     def fault(self, error: BaseException) -> None:
         """Count a fault inside the guard."""
         self._instruments.errors.add(1, {semconv.ERROR_TYPE: type(error).__qualname__})
+
+    def _announce_rules(self, rules: Iterable[str], agent: str | None) -> None:
+        for rule in rules:
+            for action in get_args(Action):
+                self._instruments.violations.add(0, _labels(rule, action, agent))
 
     def _agent(self, name: str) -> str:
         if name in self._agents:

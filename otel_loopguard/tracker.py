@@ -62,7 +62,6 @@ class RunTracker:
         prevented_kinds: frozenset[StepKind] = frozenset(),
         on_closed: Callable[[Run, RunReport | None], object] | None = None,
     ) -> None:
-        self.policy = policy
         self.runs = RunFinder(policy, live=live, on_closed=on_closed)
         self._live = live
         self._dialects = chosen(dialects)

@@ -14,7 +14,7 @@ from otel_loopguard.cli.config_summary import Summary, summary_of
 from otel_loopguard.cli.json_lines import print_json
 from otel_loopguard.cli.tables import complaining, printable
 from otel_loopguard.environment import OF_A_BAD_FILE, config_path, lay_over, read_text
-from otel_loopguard.mistakes import Examined, Remark, examine, not_read
+from otel_loopguard.mistakes import Examined, Remark, examine, not_read, placed
 from otel_loopguard.options.variables import given
 from otel_loopguard.policy import Policy, PolicyError
 
@@ -88,9 +88,9 @@ def _check(path: str | None) -> tuple[Checked, list[str]]:
         in_force=None if errors else summary_of(configuration),
     )
     lines = [
-        *(_placed(remark.message, path, remark) for remark in examined.mistakes),
+        *(placed(remark.message, path, remark) for remark in examined.mistakes),
         *(remark.message for remark in of_variables),
-        *(_placed(f"warning: {text}", path, in_file.get(text)) for text in doubts),
+        *(placed(f"warning: {text}", path, in_file.get(text)) for text in doubts),
     ]
     return checked, lines
 
@@ -101,10 +101,3 @@ def _of_file(path: str) -> Examined:
     except PolicyError as error:
         return not_read(str(error).removeprefix(f"{path}: "), error.line)
     return examine(text)
-
-
-def _placed(said: str, path: str | None, remark: Remark | None) -> str:
-    """Return what is said, with its place if it is a remark on the file."""
-    if remark is None:
-        return said
-    return f"{path}: {said}" if remark.line is None else f"{path}:{remark.line}: {said}"

@@ -8,7 +8,7 @@ the run, and no detector looks at another.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar
+from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -177,6 +177,18 @@ class Detector(Protocol):
 
     def commit(self, facts: Facts, /) -> None:
         """Count a step that happened."""
+        ...
+
+
+@runtime_checkable
+class Continued(Protocol):
+    """A detector whose count goes on from one run of a conversation to the next."""
+
+    def under(self, settings: Settings, /) -> Detector | None:
+        """Return one with other limits that goes on from what this one has counted.
+
+        `None` if these settings switch it off.
+        """
         ...
 
 

@@ -37,15 +37,20 @@ class CostBudget:
 
     __slots__ = ("_limit_usd", "_spent_usd")
 
-    def __init__(self, limit_usd: float) -> None:
+    def __init__(self, limit_usd: float, spent_usd: float = 0.0) -> None:
         self._limit_usd = limit_usd
-        self._spent_usd = 0.0
+        self._spent_usd = spent_usd
 
     @classmethod
     def of(cls, settings: Settings, /) -> CostBudget | None:
         """Make it if `max_cost_usd` is set."""
         limit_usd = settings.limits.max_cost_usd
         return None if limit_usd is None else cls(limit_usd)
+
+    def under(self, settings: Settings, /) -> CostBudget | None:
+        """Return one with other limits that goes on from what this one has counted."""
+        limit_usd = settings.limits.max_cost_usd
+        return None if limit_usd is None else CostBudget(limit_usd, self._spent_usd)
 
     def check(self, facts: Facts, /) -> Finding | None:
         """Add what this step cost, as far as it is known, to what the run did."""

@@ -33,15 +33,20 @@ class LlmCallBudget:
 
     __slots__ = ("_calls", "_limit")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, calls: int = 0) -> None:
         self._limit = limit
-        self._calls = 0
+        self._calls = calls
 
     @classmethod
     def of(cls, settings: Settings, /) -> LlmCallBudget | None:
         """Make it if `max_llm_calls` is set."""
         limit = settings.limits.max_llm_calls
         return None if limit is None else cls(limit)
+
+    def under(self, settings: Settings, /) -> LlmCallBudget | None:
+        """Return one with other limits that goes on from what this one has counted."""
+        limit = settings.limits.max_llm_calls
+        return None if limit is None else LlmCallBudget(limit, self._calls)
 
     def check(self, facts: Facts, /) -> Finding | None:
         """Count this call on top of those that happened or are on their way."""

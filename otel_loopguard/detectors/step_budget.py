@@ -33,15 +33,20 @@ class StepBudget:
 
     __slots__ = ("_limit", "_steps")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, steps: int = 0) -> None:
         self._limit = limit
-        self._steps = 0
+        self._steps = steps
 
     @classmethod
     def of(cls, settings: Settings, /) -> StepBudget | None:
         """Make it if `max_steps` is set."""
         limit = settings.limits.max_steps
         return None if limit is None else cls(limit)
+
+    def under(self, settings: Settings, /) -> StepBudget | None:
+        """Return one with other limits that goes on from what this one has counted."""
+        limit = settings.limits.max_steps
+        return None if limit is None else StepBudget(limit, self._steps)
 
     def check(self, facts: Facts, /) -> Finding | None:
         """Count this step on top of those that happened or are on their way."""

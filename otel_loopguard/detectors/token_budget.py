@@ -36,18 +36,21 @@ class TokenBudget:
 
     __slots__ = ("_input", "_input_limit", "_output", "_output_limit", "_total_limit")
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, read: int = 0, written: int = 0) -> None:
         self._input_limit = limits.max_input_tokens
         self._output_limit = limits.max_output_tokens
         self._total_limit = limits.max_total_tokens
-        self._input = self._output = 0
+        self._input, self._output = read, written
 
     @classmethod
     def of(cls, settings: Settings, /) -> TokenBudget | None:
         """Make it if one of the three limits is set."""
+        return cls(settings.limits) if _are_set(settings.limits) else None
+
+    def under(self, settings: Settings, /) -> TokenBudget | None:
+        """Return one with other limits that goes on from what this one has counted."""
         limits = settings.limits
-        budgets = (limits.max_input_tokens, limits.max_output_tokens, limits.max_total_tokens)
-        return None if budgets == (None, None, None) else cls(limits)
+        return TokenBudget(limits, self._input, self._output) if _are_set(limits) else None
 
     def check(self, facts: Facts, /) -> Finding | None:
         """Add the tokens of this step, as far as they are known, to those of the run."""
@@ -63,3 +66,8 @@ class TokenBudget:
         """Add the tokens."""
         self._input += facts.input_tokens
         self._output += facts.output_tokens
+
+
+def _are_set(limits: Limits) -> bool:
+    budgets = (limits.max_input_tokens, limits.max_output_tokens, limits.max_total_tokens)
+    return budgets != (None, None, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 from otel_loopguard.detectors._base import Facts, Finding, Moment, Reach, over
@@ -34,17 +35,29 @@ class ToolCallBudget:
 
     __slots__ = ("_by_tool", "_calls", "_limit", "_limits_by_tool")
 
-    def __init__(self, limit: int | None, limits_by_tool: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        limit: int | None,
+        limits_by_tool: Mapping[str, int],
+        calls: int = 0,
+        by_tool: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         self._limit = limit
         self._limits_by_tool = limits_by_tool
-        self._calls = 0
-        self._by_tool = dict.fromkeys(limits_by_tool, 0)
+        self._calls = calls
+        self._by_tool = {name: by_tool.get(name, 0) for name in limits_by_tool}
 
     @classmethod
     def of(cls, settings: Settings, /) -> ToolCallBudget | None:
         """Make it if `max_tool_calls` or `max_calls_per_tool` is set."""
         limit, by_tool = settings.limits.max_tool_calls, settings.limits.max_calls_per_tool
         return cls(limit, by_tool) if limit is not None or by_tool else None
+
+    def under(self, settings: Settings, /) -> ToolCallBudget | None:
+        """Return one with other limits that goes on from what this one has counted."""
+        limit, by_tool = settings.limits.max_tool_calls, settings.limits.max_calls_per_tool
+        is_set = limit is not None or by_tool
+        return ToolCallBudget(limit, by_tool, self._calls, self._by_tool) if is_set else None
 
     def check(self, facts: Facts, /) -> Finding | None:
         """Count this call in all, then among those of its tool."""

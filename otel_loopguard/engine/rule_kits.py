@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from otel_loopguard.detectors import DETECTORS, RULES, Detector, Reach
+from otel_loopguard.detectors import DETECTORS, RULES, Continued, Detector, Reach
 from otel_loopguard.engine.rule_plans import RuleSet
 from otel_loopguard.settings import Settings
 from otel_loopguard.steps import StepKind
@@ -21,6 +21,13 @@ def made(settings: Settings, reach: Reach) -> Detectors:
     """Return the detectors of this reach that the settings ask for."""
     every = (kind.of(settings) for kind in DETECTORS if kind.reach == reach)
     return {detector.rule: detector for detector in every if detector is not None}
+
+
+def continued(settings: Settings, counted: Detectors) -> Detectors:
+    """Return the totals that the settings ask for, going on from what was counted before."""
+    known = (each.under(settings) for each in counted.values() if isinstance(each, Continued))
+    going_on = {each.rule: each for each in known if each is not None}
+    return {**made(settings, "totals"), **going_on}
 
 
 def ordered(detectors: Detectors) -> tuple[Detector, ...]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from otel_loopguard.detectors import APART
 from otel_loopguard.engine.agent_rules import INNER, AgentRules
 from otel_loopguard.engine.readings import NOBODY, Identity, identify
-from otel_loopguard.engine.rule_kits import Detectors, afresh, made
+from otel_loopguard.engine.rule_kits import Detectors, afresh, continued, made
 from otel_loopguard.engine.rule_plans import TIMED, RuleSet
 from otel_loopguard.settings import Limits, Settings, ToolOptions
 from otel_loopguard.steps import Step
@@ -21,6 +21,12 @@ class Carried(NamedTuple):
 
     totals: Detectors
     spent_s: float
+    settings: Settings
+    """What they went by."""
+
+    def totals_under(self, settings: Settings) -> Detectors:
+        """Return the totals of the next run: with other limits if that goes by other settings."""
+        return self.totals if settings is self.settings else continued(settings, self.totals)
 
 
 class RuleSets:

@@ -56,7 +56,9 @@ class RunState:
         self.totals = RunTotals(started_s)
         self._earlier_s = 0.0 if carried is None else carried.spent_s
         self._settings = settings
-        self._rules = RuleSets(settings, None if carried is None else carried.totals)
+        self._rules = RuleSets(
+            settings, None if carried is None else carried.totals_under(settings)
+        )
         self._invocations = Invocations(settings)
         self._looks_around = self._invocations.watched or settings.tells_more
         self._on_facts = on_facts
@@ -294,4 +296,4 @@ class RunState:
     def carried(self) -> Carried:
         """Return what the run, and those before it, have used up."""
         spent_s = self.totals.last_s - self.totals.started_s + self._earlier_s
-        return Carried(self._rules.totals, spent_s)
+        return Carried(self._rules.totals, spent_s, self._settings)

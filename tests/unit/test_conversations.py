@@ -161,7 +161,7 @@ def test_the_conversation_that_is_longest_unused_is_forgotten(
 ) -> None:
     monkeypatch.setattr(conversations, "CONVERSATIONS", 2)
     kept = Conversations()
-    spent: Callable[[float], Carried] = lambda seconds: Carried({}, seconds)  # noqa: E731
+    spent: Callable[[float], Carried] = lambda seconds: Carried({}, seconds, Policy().settings)  # noqa: E731
     kept.keep("a", spent(1))
     kept.keep("b", spent(2))
     assert kept.carried("a") == spent(1)
