@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
@@ -82,7 +83,9 @@ class Traced:
         """Export spans from here on."""
         self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
 
-    def guard(self, policy: Policy | None = None, **options: Any) -> LoopGuardSpanProcessor:
+    def guard(
+        self, policy: Policy | str | os.PathLike[str] | None = None, **options: Any
+    ) -> LoopGuardSpanProcessor:
         """Add a guard to the provider; `observe` unless told otherwise."""
         given: dict[str, Any] = {
             "meter_provider": self.meters,
