@@ -17,7 +17,7 @@ from otel_loopguard.policy import Policy, PolicyError
 MISTAKES = 100
 """Mistakes of one file that are told of."""
 
-_MORE = f"there are more mistakes than the {MISTAKES} that are named; correct those first"
+_MORE = "there are more mistakes than the {} that are named; correct those first"
 _TAKEN_BY_ANY_LIST = "x"
 _TAKEN_BY_ANY_PRICE = 0
 
@@ -42,19 +42,19 @@ class Examined(msgspec.Struct, frozen=True, kw_only=True):
     """The policy's warnings."""
 
 
-def examine(text: str) -> Examined:
-    """Read the text of a `loopguard.toml`, and go on behind each mistake, up to `MISTAKES`."""
+def examine(text: str, *, most: int = MISTAKES) -> Examined:
+    """Read the text of a `loopguard.toml`, and go on behind each mistake, up to so many."""
     try:
         said = read_toml(text)
     except PolicyError as error:
         return not_read(str(error), error.line)
     lines = lines_of(text)
-    found = [*islice(_mistakes(said, lines), MISTAKES + 1)]
+    found = [*islice(_mistakes(said, lines), most + 1)]
     if not found:
         policy = Policy.from_mapping(said)
         return Examined(policy=policy, doubts=_doubts(policy, said, lines))
-    in_order = sorted(found[:MISTAKES], key=lambda remark: remark.line or 0)
-    more = found[MISTAKES:] and [Remark(message=_MORE)]
+    in_order = sorted(found[:most], key=lambda remark: remark.line or 0)
+    more = found[most:] and [Remark(message=_MORE.format(most))]
     return Examined(policy=None, mistakes=(*in_order, *more))
 
 

@@ -14,13 +14,11 @@ from otel_loopguard.environment import OF_A_BAD_FILE, Configuration, lay_over, r
 from otel_loopguard.mistakes import examine, not_read, placed
 from otel_loopguard.policy import PolicyError
 
-BYTES = 1 << 20
-"""A file that is larger is none that a process at work should read."""
+BYTES = 1 << 18
+"""A larger file is not read: a process at work would wait for that for too long."""
 
 MISTAKES = 10
-"""Mistakes that are told of; `check-config` names the others too."""
-
-_MORE = "there are more mistakes; `otel-loopguard check-config` names them"
+"""Mistakes of the file that are told of."""
 
 REST_NS = 1_000_000_000
 """Nanoseconds for which nobody has written to a file that is read: it may be half written, and on
@@ -38,7 +36,7 @@ class Stamp(NamedTuple):
     device: int
 
 
-State: TypeAlias = "Stamp | str"
+State: TypeAlias = Stamp | str
 """The stamp of a file, or why there is none to read."""
 
 
@@ -91,11 +89,8 @@ def found_in(
         else:
             if text == before:
                 return None
-            examined = examine(text)
+            examined = examine(text, most=MISTAKES)
     said, of_variables = lay_over(examined.policy or OF_A_BAD_FILE, variables)
-    in_file = [placed(remark.message, name, remark) for remark in examined.mistakes]
-    mistakes = [*in_file, *map(str, of_variables)]
-    if not mistakes:
-        return Found(text=text, said=said)
-    left_out = [_MORE] if mistakes[MISTAKES:] else []
-    return Found(text=text, mistakes=(*mistakes[:MISTAKES], *left_out))
+    in_file = (placed(remark.message, name, remark) for remark in examined.mistakes)
+    mistakes = (*in_file, *map(str, of_variables))
+    return Found(text=text, said=None if mistakes else said, mistakes=mistakes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import AsyncGenerator, Generator, Mapping
+from pathlib import Path
 
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
@@ -28,6 +29,7 @@ from otel_loopguard import (
     abort_of,
     can_drop,
     guarded_run,
+    install,
     read_policy,
     record_dropped,
     signal_process,
@@ -97,6 +99,11 @@ def processor(provider: TracerProvider) -> None:
             Policy(max_llm_calls=5), mode="enforce", abort_hooks=(hook, slow_hook)
         )
     )
+    followed = install("loopguard.toml", mode="enforce")
+    assert_type(followed.policy, Policy)
+    LoopGuardSpanProcessor(Path("loopguard.toml"))
+    LoopGuardSpanProcessor({"limits": {}})  # type: ignore[arg-type]  # of a mapping: from_mapping
+    followed.policy = Policy()  # type: ignore[misc]  # that of the file holds
 
 
 def sampling(provider: TracerProvider) -> None:

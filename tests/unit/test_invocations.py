@@ -8,6 +8,7 @@ import pytest
 
 from otel_loopguard.decisions import Violation
 from otel_loopguard.engine.invocations import INVOCATIONS
+from otel_loopguard.engine.rule_sets import Carried
 from otel_loopguard.guard import LoopGuard
 from otel_loopguard.policy import Policy
 from otel_loopguard.steps import UNKNOWN, Step
@@ -237,6 +238,52 @@ class TestConversation:
         now_s = 1010.0
 
         assert [v.rule for v in guard.check(turn).violations] == ["time_budget", "token_budget"]
+
+    @pytest.mark.parametrize(
+        ("limits", "others"),
+        [
+            ({"max_steps": 90}, {"max_steps": 10}),
+            ({"max_llm_calls": 90}, {"max_llm_calls": 5}),
+            ({"max_tool_calls": 90}, {"max_tool_calls": 5}),
+            ({"max_tool_calls": 90}, {"max_tool_calls": 5, "max_calls_per_tool": {"search": 9}}),
+            ({"max_calls_per_tool": {"search": 90}}, {"max_calls_per_tool": {"search": 5}}),
+            ({"max_input_tokens": 900}, {"max_input_tokens": 55}),
+            ({"max_output_tokens": 900}, {"max_output_tokens": 39}),
+            ({"max_input_tokens": 900}, {"max_output_tokens": 39, "max_total_tokens": 900}),
+            ({"max_cost_usd": 90}, {"max_cost_usd": 2.6}),
+            ({"max_duration_s": 90}, {"max_duration_s": 9.5}),
+        ],
+    )
+    def test_what_is_used_up_counts_against_other_limits(
+        self, limits: dict[str, Any], others: dict[str, Any]
+    ):
+        now_s = 0.0
+        turn = Step(kind="llm", input_tokens=11, output_tokens=7, cost_usd=0.5)
+
+        def took(guard: LoopGuard, steps: int) -> int:
+            """Ask a model and call a tool in turns until that is refused; count the steps."""
+            nonlocal now_s
+            for taken in range(steps):
+                step = tool("x") if taken % 2 else turn
+                if not guard.check(step).allowed:
+                    return taken
+                now_s += 1
+                if not guard.record(step).allowed:
+                    return taken + 1
+            return steps
+
+        def guarded(carried: Carried | None = None, **limits: Any) -> LoopGuard:
+            return LoopGuard(self.CHAT, clock=lambda: now_s, carried=carried, **limits)
+
+        first = guarded(**limits)
+        assert took(first, 6) == 6
+        carried = first.carried()
+        expected = took(guarded(**others), 30)
+
+        assert 6 < expected < 30
+        assert took(guarded(carried, **others), 30) == expected - 6
+        assert took(guarded(carried), 30) == 30, "without a limit there is nothing to hold against"
+        assert took(guarded(carried, **limits), 30) == 30
 
     def test_rules_and_trips_do_not(self):
         chat = Policy.from_mapping(

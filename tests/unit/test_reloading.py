@@ -238,6 +238,9 @@ class TestWhereTheFileIsNamed:
 
         assert limit(guard) == 2
         assert told() == [taken(file.name)]
+        put(file, "mode = 'stop'")
+        look(process)
+        assert told() == [kept(f"{file.name}:1: {NO_MODE}")]
 
     def test_a_policy_that_was_read_in_code_stays(
         self, process: Traced, file: Path, told: Told
@@ -287,6 +290,18 @@ class TestVariables:
         assert level == "WARNING"
         assert "OTEL_LOOPGUARD_RULES_SWEEP: expected warn, abort or both, for this rule" in said
 
+    def test_none_is_blamed_for_what_the_file_may_have_meant_to_say(
+        self, process: Traced, file: Path, monkeypatch: pytest.MonkeyPatch, told: Told
+    ) -> None:
+        monkeypatch.setenv("OTEL_LOOPGUARD_RULES_SWEEP", "on")
+        sweep = "[rules.sweep]\nwarn = 3\n"
+        put(file, sweep)
+        process.guard(file)
+        put(file, f"mode = 'stop'\n{sweep}")
+        look(process)
+
+        assert told() == [kept(f"{file}:1: {NO_MODE}")]
+
 
 MISTAKEN = "mode = 'stop'\n[limits]\nmax_stepz = 3\n"
 CANNOT = "the policy file cannot be read"
@@ -316,7 +331,7 @@ def a_pipe(file: Path) -> str:
 
 def huge(file: Path) -> str:
     put(file, "#" * (policy_file.BYTES + 1))
-    return f": {CANNOT}: it has more than 1,048,576 bytes"
+    return f": {CANNOT}: it has more than 262,144 bytes"
 
 
 def no_text(file: Path) -> str:
@@ -332,7 +347,7 @@ def cut(file: Path) -> str:
 def many_mistakes(file: Path) -> str:
     put(file, "".join(f"option{n} = 1\n" for n in range(20)))
     lines = [f":{n + 1}: option{n}: there is no such option here" for n in range(10)]
-    return "\n".join([*lines, "there are more mistakes"])
+    return "\n".join([*lines, ": there are more mistakes than the 10 that are named"])
 
 
 def mistakes(file: Path) -> str:
@@ -362,7 +377,7 @@ def test_a_file_that_cannot_be_followed_changes_nothing_and_is_told_of_once(
     assert (level, f"{first}\n") == kept("")
     assert len(lines) == len(expected)
     for line, part in zip(lines, expected, strict=True):
-        assert line.startswith(f"{file}{part}" if part.startswith(":") else part)
+        assert line.startswith(f"{file}{part}")
     assert process.total("loopguard.policy.reloads", policy__reload__result="failed") == 1
 
     if file.is_dir():
@@ -572,10 +587,11 @@ def test_rules_that_are_new_exist_at_zero(process: Traced, file: Path) -> None:
         ("warn", "scout"),
         ("warn", None),
     ]
-    put(file, calls(5))
-    look(process)
-    run(process, 9)
-    assert process.total("loopguard.violations", rule="sweep") == 0
+    with process.agent("another"):
+        pass
+    seen = [labels for labels, _ in process.counts("loopguard.violations")]
+    of_another = [each for each in seen if each.get("gen_ai.agent.name") == "another"]
+    assert "sweep" in {each["loopguard.rule"] for each in of_another}
 
 
 class TestConversations:
@@ -725,6 +741,8 @@ def test_a_fault_costs_no_span(
 
     assert stops(process) == [(3, 2)]
     assert process.counts("loopguard.errors") == [({"error.type": "RuntimeError"}, 1)]
+    [(of_run, runs)] = process.counts("loopguard.runs")
+    assert (of_run["gen_ai.agent.name"], runs) == ("scout", 1)
     logger.manager._clear_cache()  # type: ignore[attr-defined]  # as above
 
 
