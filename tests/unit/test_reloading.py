@@ -153,8 +153,8 @@ def test_a_block_inside_another_goes_by_what_is_said_when_its_first_step_comes(
         process.turn(2)
 
     assert raised.value.run_id == "inner"
-    assert outer.report.model_calls == 5
-    assert outer.report.rule is None
+    assert outer.report is not None
+    assert (outer.report.model_calls, outer.report.rule) == (5, None)
 
 
 def test_a_model_request_looks_as_well(process: Traced, file: Path) -> None:
@@ -476,8 +476,11 @@ def test_a_file_that_only_looks_changed_is_not_told_of(
     assert process.total("loopguard.policy.reloads") == 0
 
 
-def test_what_is_being_written_is_not_read(process: Traced, file: Path, told: Told) -> None:
+def test_what_is_being_written_is_not_read(
+    process: Traced, file: Path, monkeypatch: pytest.MonkeyPatch, told: Told
+) -> None:
     """Without its end a file may be a good one that lacks the limits; so may an empty one."""
+    monkeypatch.setattr(policy_file, "REST_NS", 10**13)
     guard = process.guard(file)
     look(process)
     text = calls(2).encode()
@@ -504,12 +507,11 @@ def test_what_is_written_at_one_moment_is_told_apart_in_real_time(
     began_s = time.monotonic()
     look(process, 1)
     file.write_text(calls(3))  # of the same size, and perhaps at the same time by the file's clock
-    while limit(guard) == 5:
-        assert time.monotonic() < began_s + 30
+    while limit(guard) != 3:
+        assert time.monotonic() < began_s + 20
         time.sleep(0.01)
         look(process, 1)
 
-    assert limit(guard) == 3
     assert time.monotonic() >= began_s + 1
 
 
