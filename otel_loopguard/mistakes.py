@@ -63,11 +63,9 @@ def not_read(message: str, line: int | None) -> Examined:
     return Examined(policy=None, mistakes=(Remark(message=message, line=line),))
 
 
-def placed(said: str, path: str | None, remark: Remark | None) -> str:
-    """Return what is said, with its place if it is a remark on the file."""
-    if remark is None:
-        return said
-    return f"{path}: {said}" if remark.line is None else f"{path}:{remark.line}: {said}"
+def placed(said: str, path: str | None, line: int | None) -> str:
+    """Return what is said of a file, with the line that it is about, if there is one."""
+    return f"{path}: {said}" if line is None else f"{path}:{line}: {said}"
 
 
 def _mistakes(said: Mapping[str, Any], lines: Mapping[Keys, int]) -> Iterator[Remark]:

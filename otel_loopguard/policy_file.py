@@ -91,6 +91,6 @@ def found_in(
                 return None
             examined = examine(text, most=MISTAKES)
     said, of_variables = lay_over(examined.policy or OF_A_BAD_FILE, variables)
-    in_file = (placed(remark.message, name, remark) for remark in examined.mistakes)
+    in_file = (placed(remark.message, name, remark.line) for remark in examined.mistakes)
     mistakes = (*in_file, *map(str, of_variables))
     return Found(text=text, said=None if mistakes else said, mistakes=mistakes)

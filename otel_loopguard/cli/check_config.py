@@ -88,9 +88,9 @@ def _check(path: str | None) -> tuple[Checked, list[str]]:
         in_force=None if errors else summary_of(configuration),
     )
     lines = [
-        *(placed(remark.message, path, remark) for remark in examined.mistakes),
+        *(placed(remark.message, path, remark.line) for remark in examined.mistakes),
         *(remark.message for remark in of_variables),
-        *(placed(f"warning: {text}", path, in_file.get(text)) for text in doubts),
+        *(_placed(f"warning: {text}", path, in_file.get(text)) for text in doubts),
     ]
     return checked, lines
 
@@ -101,3 +101,8 @@ def _of_file(path: str) -> Examined:
     except PolicyError as error:
         return not_read(str(error).removeprefix(f"{path}: "), error.line)
     return examine(text)
+
+
+def _placed(said: str, path: str | None, remark: Remark | None) -> str:
+    """Return what is said, with its place if it is a remark on the file."""
+    return said if remark is None else placed(said, path, remark.line)
