@@ -152,8 +152,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         if self._is_shut_down or self._aside.depth:
             return
         try:
-            if self._reloading.is_on:
-                self._reloading.look()
+            self._reloading.look()
             if not self._surroundings.settled:
                 self._surroundings.look(span, parent_context)
             named = partial(run_in_baggage, parent_context)
@@ -186,8 +185,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         if self._aside.depth:
             return None
         try:
-            if self._reloading.is_on:
-                self._reloading.look()
+            self._reloading.look()
             span = trace.get_current_span()
             self._drops.requested(span)
             admission = Admission(self._tracker, span.get_span_context().span_id, read)

@@ -55,7 +55,7 @@ class Reloading:
         self._path = said.path or ""
         # The process may change its directory.
         self._place = self._path and os.path.abspath(self._path)  # noqa: PTH100 -- links stay
-        self.is_on = os.path.isfile(self._place)  # noqa: PTH113 -- no path, no file
+        self._is_on = os.path.isfile(self._place)  # noqa: PTH113 -- no path, no file
         """There is a file; what is none, such as a pipe, can be read once."""
         self._variables = given(os.environ)
         self._mode_of, self._mode = mode_of, mode_of(said.mode)
@@ -71,11 +71,13 @@ class Reloading:
         """When it is time to look, in seconds of the monotonic clock."""
         self._lock = threading.Lock()
         renew_in_children(self, "_lock", threading.Lock)
-        if self.is_on:
+        if self._is_on:
             telemetry.announce_reloads()
 
     def look(self) -> None:
         """Look at the file, if it is time. Never raises, and never waits for another thread."""
+        if not self._is_on:
+            return
         now_s, lock = time.monotonic(), self._lock
         if now_s < self._due_s or not lock.acquire(blocking=False):
             return
