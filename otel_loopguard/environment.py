@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from otel_loopguard.options.kinds import BuiltIn, mode_of
+from otel_loopguard.options.kinds import AbortException, BuiltIn, mode_of
 from otel_loopguard.options.rules import RULES
 from otel_loopguard.options.toml_text import decoded
 from otel_loopguard.options.variables import (
@@ -38,6 +38,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode | None = None
     """That of the variable, else that of the policy."""
     abort: tuple[BuiltIn, ...] | None = None
+    abort_exception: AbortException | None = None
     hook_timeout_s: float | None = None
     log_events: bool | None = None
     path: str | None = None

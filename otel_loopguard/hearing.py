@@ -73,11 +73,23 @@ class Hearing:
         for party in self._parties:
             party.record(step, started_ns, refused=refused, is_late=is_late)
 
-    def verdict(self, node: Node | None, step: Step | None = None, *, opened: bool) -> Verdict:
+    def verdict(
+        self, node: Node | None, step: Step | None = None, *, opened: bool, vetoed: bool = False
+    ) -> Verdict:
         """Return what it all meant for the run, and for those around it."""
         first, *outer = self._parties
         around = tuple([each.verdict(node, step, opened=each.is_new()) for each in outer])
-        return first.verdict(node, step, opened=opened, around=around)
+        verdict = first.verdict(node, step, opened=opened, around=around)
+        if not vetoed:
+            return verdict
+        return msgspec.structs.replace(verdict, vetoed_by=self._refused_by())
+
+    def _refused_by(self) -> Run:
+        """Return the run that refuses what was asked, the nearest one: it has tripped."""
+        run = next((run for run in self.runs if run.trip is not None), self.run)
+        if run is not self.run:
+            self.run.refused_by = run
+        return run
 
     @property
     def is_news(self) -> bool:

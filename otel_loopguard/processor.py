@@ -5,27 +5,34 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanProcessor
 
-from otel_loopguard.abort.aborted import RunAborted
+from otel_loopguard.abort.aborted import REFUSALS
 from otel_loopguard.abort.cancel_task import RootTask
 from otel_loopguard.abort.hooks import checked as checked_hooks
 from otel_loopguard.abort.ladder import Ladder
 from otel_loopguard.abort.ladder import checked as checked_built_in
 from otel_loopguard.abort.model_gate import guard_requests, leave_requests
+from otel_loopguard.abort.veto import Veto
 from otel_loopguard.admission import Admission
 from otel_loopguard.aside import Aside
 from otel_loopguard.blind_spots import BlindWarning, warn_if_unseen
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.dialects import Dialect
 from otel_loopguard.environment import first_said, read_configuration, resolve_mode
+from otel_loopguard.faults import Faults
+from otel_loopguard.installed_dialects import chosen
 from otel_loopguard.live_spans import record_of
-from otel_loopguard.options.kinds import BUILT_IN, BuiltIn
+from otel_loopguard.options.kinds import (
+    BUILT_IN,
+    AbortException,
+    BuiltIn,
+    abort_exception_of,
+)
 from otel_loopguard.policy import Mode, Policy
 from otel_loopguard.reloading import Reloading
 from otel_loopguard.runs import Run
@@ -47,8 +54,6 @@ if TYPE_CHECKING:
 
     from otel_loopguard.abort.hooks import AbortHook
 
-_FAULT = "the loop guard failed on a span; the application goes on"
-_FAULTS = 20  # kinds of faults of our own that are logged, each once
 _HOOK_TIMEOUT_S = 2.0
 
 _logger = logging.getLogger(__name__)
@@ -60,7 +65,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         provider.add_span_processor(LoopGuardSpanProcessor(mode="enforce"))
 
     Add it to any provider that has `add_span_processor`, before or after exporters. Nothing but
-    `RunAborted` ever leaves it, and that only from a model request that is refused.
+    `RunAborted` ever leaves it, and that only from a model request, or a call, that is refused.
 
     Args:
         policy: the rules and limits, or the path of a policy file. If `None`: the file that
@@ -70,7 +75,9 @@ class LoopGuardSpanProcessor(SpanProcessor):
             policy's, else `enforce` if `abort_hooks` or `abort` is given, else `observe`.
         abort_hooks: called when a run trips, in order; see `AbortHook`.
         abort: the built-in stops to use; `()` for none. If `None`: `OTEL_LOOPGUARD_ABORT`, else
-            `gate` and `cancel`.
+            `gate`, `veto` and `cancel`.
+        abort_exception: what leaves it then: `ordinary` for `RunAborted`, `base` for
+            `RunInterrupted`. If `None`: `OTEL_LOOPGUARD_ABORT_EXCEPTION`, else `ordinary`.
         meter_provider: where metrics go; the global one if `None`.
         logger_provider: where log events go; the global one if `None`.
         log_events: whether violations are written as log events too. If `None`:
@@ -92,6 +99,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         mode: Mode | None = None,
         abort_hooks: Iterable[AbortHook] = (),
         abort: Iterable[BuiltIn] | None = None,
+        abort_exception: AbortException | None = None,
         meter_provider: MeterProvider | None = None,
         logger_provider: LoggerProvider | None = None,
         log_events: bool | None = None,
@@ -108,11 +116,17 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._enforces = self.mode == "enforce"
         built_in = checked_built_in(BUILT_IN if stops is None else stops)
         gated = self._enforces and "gate" in built_in
+        raised = abort_exception_of(abort_exception, "abort_exception")
+        self._refusal = REFUSALS[raised or said.abort_exception or "ordinary"]
+        read_by = chosen(dialects)
+        vetoes = self._enforces and "veto" in built_in
+        self._veto = Veto(read_by, self._refusal, acts=vetoes)
         self._tracker = RunTracker(
             said.policy,
             live=True,
-            dialects=dialects,
+            dialects=read_by,
             prevented_kinds=frozenset(("llm",)) if gated else frozenset(),
+            vetoes=self._veto.can_stop,
             on_closed=self._closed,
         )
         self._telemetry = Telemetry(
@@ -125,12 +139,12 @@ class LoopGuardSpanProcessor(SpanProcessor):
         )
         self._ladder = Ladder(hooks, built_in, timeout_s=timeout_s, tell=self._came_out)
         self._telemetry.announce(hooks=self._ladder.names if self._enforces else ())
-        self._faults: set[str] = set()
         self._blind = BlindWarning()
         self._drops = DropWarning()
         self._is_shut_down = False
         self._surroundings = Surroundings(self._tracker.runs)
         self._aside = Aside()
+        self._fault = Faults(self._telemetry.fault, self._aside)
         self._timer = Timer(self._tracker, self._act, self._fault)
         self._reloading = Reloading(
             said, mode_of, self._tracker.runs, self._telemetry, self._aside, self._fault
@@ -151,6 +165,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         """Take in a span that starts."""
         if self._is_shut_down or self._aside.depth:
             return
+        verdict = None
         try:
             self._reloading.look()
             if not self._surroundings.settled:
@@ -161,6 +176,9 @@ class LoopGuardSpanProcessor(SpanProcessor):
                 self._act(verdict)
         except Exception as error:  # noqa: BLE001 -- telemetry must never break the application
             self._fault(error)
+        if verdict is not None and verdict.vetoed_by is not None:
+            self._veto.end(span, verdict.vetoed_by, self._fault)
+            raise self._refusal(verdict.run.report(), verdict.run.id)
 
     def on_end(self, span: ReadableSpan) -> None:
         """Take in a span that has ended."""
@@ -200,7 +218,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
             self._ladder.refused(admission.refused_by, admission.refusals)
         except Exception as error:  # noqa: BLE001 -- nor does it let one of a refused run pass
             self._fault(error)
-        raise RunAborted(admission.run.report(), admission.run.id)
+        raise self._refusal(admission.run.report(), admission.run.id)
 
     def shutdown(self) -> None:
         """Stop watching, and let every request pass again."""
@@ -252,7 +270,9 @@ class LoopGuardSpanProcessor(SpanProcessor):
         if verdict.timed and verdict.run.trip is not None and self._enforces:
             self._ladder.hung(verdict.run)
         if verdict.went_on and self._enforces:
-            self._ladder.went_on(verdict.run)
+            self._ladder.went_on(verdict.run, ran=verdict.ran_on)
+        if verdict.vetoed_by is not None and verdict.step is not None:
+            self._ladder.vetoed(verdict.vetoed_by, verdict.step.kind)
 
     def _count(self, verdict: Verdict) -> None:
         if verdict.report is not None:
@@ -288,12 +308,3 @@ class LoopGuardSpanProcessor(SpanProcessor):
 
     def _describe(self, run: Run) -> None:
         self._telemetry.describe(run.top and run.top.live, run.id, run.report())
-
-    def _fault(self, error: Exception) -> None:
-        with suppress(Exception), self._aside:  # counting and logging may be what is broken
-            self._telemetry.fault(error)
-        kind = type(error).__qualname__
-        if kind not in self._faults and len(self._faults) < _FAULTS:
-            self._faults.add(kind)
-            with suppress(Exception), self._aside:
-                _logger.error(_FAULT, exc_info=error)

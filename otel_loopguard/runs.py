@@ -68,6 +68,8 @@ class Run:
         "trip",
         "tripped",
         "unheard",
+        "vetoed_calls",
+        "vetoed_steps",
     )
 
     def __init__(
@@ -87,7 +89,7 @@ class Run:
         """The run around it: that of the `guarded_run` that its own is inside of."""
         self.is_new = False
         """It was opened for the sake of one inside it, and nobody has been told of that."""
-        self.agent, self.refused_requests = "", 0
+        self.agent = ""
         self.conversation: str | None = None
         """The conversation that the run belongs to, where limits are held against those."""
         self.root: Node | None = None
@@ -98,8 +100,9 @@ class Run:
         """The first violation whose action is abort."""
         self.tripped = NOT_TRIPPED
         """When it tripped, and what stopping it is called."""
-        self.heard = False
-        """An abort hook was called, and came back."""
+        self.heard = self.escaped = False
+        """An abort hook was called, and came back; a model call ran although it was refused, for
+        its client is not one that the gate knows."""
         self.attempts = 0
         """How often abort hooks have been asked."""
         self.outcomes: set[tuple[str, str]] = set()
@@ -107,10 +110,11 @@ class Run:
         self.unheard: tuple[object, ...] = ()
         """Abort hooks that failed, to be asked again while steps still start."""
         self.steps_after_trip, self.started_over, self.ended = 0, False, False
-        self.escaped = False
-        """A model call ran although it was refused: its client is not one that the gate knows."""
+        self.refused_requests = self.vetoed_steps = self.vetoed_calls = 0
+        """Model requests that did not leave; steps that were kept from happening where their spans
+        start, and those of them that would have asked a model."""
         self.refused_by: Run | None = None
-        """The run around it whose trip has refused a request of this one."""
+        """The run around it whose trip has refused a request, or a step, of this one."""
         self.places = Places()
         """Model requests that are on their way."""
         self.open_calls: dict[Node, None] = {}
@@ -149,6 +153,11 @@ class Run:
     def ahead(self) -> int:
         """How many model requests were let through and have not become steps."""
         return self.places.ahead
+
+    @property
+    def has_refused_calls(self) -> bool:
+        """Whether it has been kept from asking a model."""
+        return self.refused_requests > 0 or self.vetoed_calls > 0
 
     @property
     def is_stopped_by_us(self) -> bool:
@@ -193,7 +202,7 @@ class Run:
         """
         root = self.root
         starts = (
-            self.refused_requests > 0
+            (self.refused_requests > 0 or self.vetoed_steps > 0)
             and not self.started_over
             and root is not None
             and node.parent is root

@@ -165,6 +165,9 @@ HAYSTACK_MODEL_OUTPUT = "haystack.agent.step.llm.output"  # opt-in: JSON, replie
 ARGUMENTS_HASH = "loopguard.arguments.hash"  # equal where a tool's arguments are
 RESULT_HASH = "loopguard.result.hash"  # equal where a tool's results are
 
+# Ours, on spans that an application writes itself, from their start.
+VETOABLE = "loopguard.vetoable"  # true: what is raised when it starts keeps the call from happening
+
 # ------------------------------------------------------------------------ names that are written
 EVENT_VIOLATION = "loopguard.violation"  # a rule was broken: span event and log event
 
@@ -178,6 +181,7 @@ MESSAGE = "loopguard.message"  # one sentence for people, without content
 STEP_NUMBER = "loopguard.step.number"  # the step's number in its run, from 1
 STEP_SPAN_ID = "loopguard.step.span_id"  # the offending span, 16 hexadecimal digits
 STEP_TRACE_ID = "loopguard.step.trace_id"  # its trace, 32 hexadecimal digits
+STEP_PREVENTED = "loopguard.step.prevented"  # true on a span whose call was not made; read as well
 WASTED_STEPS = "loopguard.wasted.steps"  # steps that did nothing but repeat
 WASTED_TOKENS = "loopguard.wasted.tokens"  # what the run has spent since the first of them
 WASTED_COST = "loopguard.wasted.cost"  # the same in US dollars, as far as costs are known

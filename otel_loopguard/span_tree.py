@@ -55,6 +55,8 @@ class Node(msgspec.Struct, eq=False):
     """A model request has been let through for it."""
     prevented: bool = False
     """Its step did not happen: the model request below it was refused."""
+    vetoed: bool = False
+    """Its step did not happen: it was refused, and the span let the exception out."""
     part_of: Node | None = None
     """The span that shows the same step, and is the one that counts."""
     below: Node | None = None
@@ -118,7 +120,7 @@ class Node(msgspec.Struct, eq=False):
         self.stands_in = self.read = True
         self.run = self.kind = self.part_of = self.below = None
         self.refused = self.claimed = self.prevented = self.awaits = self.unsure = False
-        self.calls_tools = self.delegates = self.split = False
+        self.calls_tools = self.delegates = self.split = self.vetoed = False
 
     def forget_live(self) -> None:
         """Let go of the span itself: it has ended, or is forgotten."""

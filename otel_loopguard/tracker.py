@@ -37,6 +37,8 @@ class Shown(NamedTuple):
     step: Step
     record: SpanRecord
     given: ModelInput | None
+    can_veto: bool = False
+    """It does not happen if it is refused now."""
 
 
 class RunTracker:
@@ -49,6 +51,8 @@ class RunTracker:
         dialects: how spans are read; those installed and built in if `None`.
         prevented_kinds: the kinds of steps that do not happen when they are refused. Refused steps
             of other kinds are counted, because nothing keeps them from happening.
+        vetoes: says whether a step whose span starts does not happen if it is refused there; if
+            `None`, none is kept from happening that way.
         on_closed: told of each run that ended otherwise than by a span; see `RunFinder`.
 
     """
@@ -60,12 +64,14 @@ class RunTracker:
         live: bool = False,
         dialects: Iterable[Dialect] | None = None,
         prevented_kinds: frozenset[StepKind] = frozenset(),
+        vetoes: Callable[[SpanRecord, Step], bool] | None = None,
         on_closed: Callable[[Run, RunReport | None], object] | None = None,
     ) -> None:
         self.runs = RunFinder(policy, live=live, on_closed=on_closed)
         self._live = live
         self._dialects = chosen(dialects)
         self._prevented_kinds = prevented_kinds
+        self._vetoes = vetoes
 
     def started(
         self,
@@ -85,7 +91,8 @@ class RunTracker:
             step = read_step(record, self._dialects)
             if step is None:
                 return None
-            shown = Shown(step, record, self._given(node, step, record))
+            can_veto = self._vetoes is not None and self._vetoes(record, step)
+            shown = Shown(step, record, self._given(node, step, record), can_veto)
             with self.runs.lock:
                 return self._begin(node, shown, named)
         finally:
@@ -104,7 +111,7 @@ class RunTracker:
             return None
         try:
             step = read_step(record, self._dialects)
-            if step is not None:
+            if step is not None and not (node is not None and node.vetoed):
                 shown = Shown(step, record, self._given(node, step, record))
                 with self.runs.lock:
                     node = self._known(node, record)
@@ -166,7 +173,7 @@ class RunTracker:
 
         Its kind stays unknown if another span shows the same step already.
         """
-        step, record, given = shown
+        step, record, given, _ = shown
         self.runs.place(node, step, record)
         if step.kind == "agent":
             node.invoke(step.name or step.agent)
@@ -196,13 +203,16 @@ class RunTracker:
             return hearing.verdict(node, opened=opened)
         asides, begun = self._before(hearing, node, shown)
         placed = node.placed(begun, timed=not self._live)
-        if step.kind in {"llm", "tool"}:
-            run.keep_open(node)
         if step.kind == "llm":
             # A call that a request has made waits for none: no other request takes its place.
             node.claimed = hearing.give_up_place(record.started_ns)
-        node.refused = hearing.begin(placed, prevented=step.kind in self._prevented_kinds)
-        return asides.with_them(hearing.verdict(node, placed, opened=opened))
+        prevented = shown.can_veto or step.kind in self._prevented_kinds
+        node.refused = hearing.begin(placed, prevented=prevented)
+        node.vetoed = shown.can_veto and node.refused
+        if step.kind in {"llm", "tool"} and not node.vetoed:
+            run.keep_open(node)
+        verdict = hearing.verdict(node, placed, opened=opened, vetoed=node.vetoed)
+        return asides.with_them(verdict)
 
     def _before(self, hearing: Hearing, node: Node, shown: Shown) -> tuple[SpanlessCalls, Step]:
         """Ask about the calls without a span that must have happened by the time a step begins.

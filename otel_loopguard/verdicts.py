@@ -34,6 +34,8 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     """Tool calls without a span that have turned out to have happened."""
     answered: tuple[Step, ...] = ()
     """Those of them whose results have become known, as far as they will."""
+    vetoed_by: Run | None = None
+    """The run that keeps the step from happening, at the start of its span: it has tripped."""
     around: tuple[Verdict, ...] = ()
     """What it meant for the runs around the run, nearest first."""
 

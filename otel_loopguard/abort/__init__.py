@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from otel_loopguard.abort.aborted import RunAborted, abort_of
+from otel_loopguard.abort.aborted import RunAborted, RunInterrupted, abort_of
 from otel_loopguard.abort.boundary import guarded_run
 from otel_loopguard.abort.hooks import AbortHook, AbortRequest
 from otel_loopguard.abort.process_signal import signal_process
@@ -12,6 +12,7 @@ __all__ = [
     "AbortHook",
     "AbortRequest",
     "RunAborted",
+    "RunInterrupted",
     "abort_of",
     "guarded_run",
     "signal_process",

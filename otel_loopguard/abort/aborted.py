@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import cast
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias, cast
 
 from otel_loopguard.decisions import RunReport
+from otel_loopguard.options.kinds import AbortException
 
 
 class RunAborted(Exception):  # noqa: N818 -- not an error of the application: a run was stopped
@@ -33,12 +34,42 @@ class RunAborted(Exception):  # noqa: N818 -- not an error of the application: a
         )
 
 
+class RunInterrupted(BaseException):
+    """What `RunAborted` says, to code that goes on after any `Exception`; `aborted` is that.
+
+    Raised in its place with `abort_exception="base"`. Like `KeyboardInterrupt` it passes `except
+    Exception`; a `guarded_run()` block makes a `RunAborted` of it.
+    """
+
+    def __init__(self, report: RunReport, run_id: str = "") -> None:
+        super().__init__(report, run_id)
+        self.aborted = RunAborted(report, run_id)
+        """The ordinary exception that stands for the same stop."""
+
+    def __str__(self) -> str:
+        """Say what `RunAborted` says."""
+        return str(self.aborted)
+
+
+Refusal: TypeAlias = "type[RunAborted | RunInterrupted]"
+"""What a call is refused with."""
+
+REFUSALS: Mapping[AbortException, Refusal] = {"ordinary": RunAborted, "base": RunInterrupted}
+"""What calls are refused with, as options name it."""
+
+
 def abort_of(exception: BaseException | None) -> RunAborted | None:
     """Return the `RunAborted` that an exception is, wraps or groups; `None` if there is none.
 
-    Looks through `__cause__`, `__context__` and exception groups.
+    Looks through `__cause__`, `__context__` and exception groups; for a `RunInterrupted` it returns
+    the `RunAborted` that this stands for.
     """
-    return next((e for e in parts_of(exception) if isinstance(e, RunAborted)), None)
+    for part in parts_of(exception):
+        if isinstance(part, RunAborted):
+            return part
+        if isinstance(part, RunInterrupted):
+            return part.aborted
+    return None
 
 
 def parts_of(exception: BaseException | None) -> Iterator[BaseException]:

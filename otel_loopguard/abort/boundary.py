@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from opentelemetry import trace
 
 from otel_loopguard import semconv
-from otel_loopguard.abort.aborted import RunAborted, abort_of, parts_of
+from otel_loopguard.abort.aborted import RunAborted, RunInterrupted, abort_of, parts_of
 from otel_loopguard.abort.cancel_task import RootTask
 from otel_loopguard.abort.decorated import Function, decorated
 from otel_loopguard.decisions import RunReport
@@ -132,6 +132,8 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
             return
         if isinstance(exception, RunAborted) and (exception.run_id == self.run_id or not stopped):
             return  # this run's already, or that of one inside it
+        if isinstance(exception, RunInterrupted) and self.report.stopped_with is not None:
+            return  # code between this block and the one that is stopped must not go on either
         if self._is_stop(exception, stopped=stopped, cancelled_by_us=cancelled_by_us):
             raise RunAborted(self.report, self.run_id) from exception
 
@@ -145,7 +147,7 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
             return False
         aborted = abort_of(exception)
         is_ours = aborted is not None and aborted.run_id in {"", self.run_id}
-        return is_ours or (stopped and isinstance(exception, Exception))
+        return is_ours or (stopped and (aborted is not None or isinstance(exception, Exception)))
 
     async def __aenter__(self) -> Self:
         """Make the code in this block one run."""

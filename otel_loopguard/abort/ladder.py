@@ -21,7 +21,7 @@ from otel_loopguard.forks import renew_in_children
 from otel_loopguard.options.errors import wrong
 from otel_loopguard.options.kinds import BUILT_IN, BuiltIn
 from otel_loopguard.runs import Run
-from otel_loopguard.steps import SpanKey
+from otel_loopguard.steps import SpanKey, StepKind
 
 Word: TypeAlias = AbortResult | Literal["asked"]
 """What is told of a stop: that it is asked for, then what became of it."""
@@ -43,7 +43,8 @@ def checked(names: Iterable[BuiltIn]) -> frozenset[BuiltIn]:
     is_some = isinstance(listed, Iterable) and not isinstance(listed, str)
     chosen = tuple(names) if is_some else None
     if chosen is None or any(name not in BUILT_IN for name in chosen):
-        raise wrong("abort", f"a tuple of {' and '.join(map(repr, BUILT_IN))}", names)
+        expected = f"a tuple of any of {', '.join(map(repr, BUILT_IN))}"
+        raise wrong("abort", expected, names)
     return frozenset(chosen)
 
 
@@ -88,13 +89,14 @@ class Ladder:
             self._say_once(run, "gate", "asked")
         self._ask(run, self._hooks)
 
-    def went_on(self, run: Run) -> None:
-        """Hear that a step started although the run had tripped."""
+    def went_on(self, run: Run, *, ran: bool) -> None:
+        """Hear that a step started although the run had tripped, and whether it happened."""
         with self._lock:
             unheard = [(outcome, outcome.at_last()) for outcome in _unheard(run)]
             run.unheard = tuple(outcome for outcome, result in unheard if result is None)
         self._ask(run, [outcome.hook for outcome, result in unheard if result not in (None, "ok")])
-        if run.refused_requests > 0 or run.escaped or "gate" not in self.built_in:
+        # One that did not happen has raised: the run ends, unless it has been told before.
+        if run.has_refused_calls or run.escaped or (ran and "gate" not in self.built_in):
             self._cancel(run)
 
     def hung(self, run: Run) -> None:
@@ -105,7 +107,15 @@ class Ladder:
         """Hear that a model request of the run was refused, for the `times`-th time."""
         self._say_once(run, "gate", "ok")
         if times > _PATIENCE:
-            self.went_on(run)
+            self.went_on(run, ran=False)
+
+    def vetoed(self, run: Run, kind: StepKind) -> None:
+        """Hear that a step was kept from happening where its span starts."""
+        with self._lock:
+            run.vetoed_steps += 1
+            run.vetoed_calls += kind == "llm"
+        for word in ("asked", "ok"):
+            self._say_once(run, "veto", word)
 
     def _cancel(self, run: Run) -> None:
         task = run.slot.task

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import msgspec
 
 from otel_loopguard.spans import SpanRecord
-from otel_loopguard.steps import ModelInput, Step
+from otel_loopguard.steps import ModelInput, Step, StepKind
 
 KNOWN = 4_096
 """Combinations of marks that are remembered; past that they are found anew."""
@@ -65,12 +65,15 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """Returns what is new in a model call's input; `None` if the span does not show it."""
     marks: Marks | None = None
     """What it knows its spans by; if `None`, it is asked about each."""
+    vetoable: frozenset[tuple[str, StepKind]] = frozenset()
+    """The steps, by the instrumentation scope and the kind, of which it has been measured that an
+    exception which is raised when their span starts comes out before the call is made."""
 
 
 class Dialects:
     """Conventions to read spans by; the first that finds a step is believed. Made once for many."""
 
-    __slots__ = ("_attributes", "_dialects", "_endings", "_known", "_scopes", "_words")
+    __slots__ = ("_attributes", "_dialects", "_endings", "_known", "_scopes", "_words", "vetoable")
 
     def __init__(self, dialects: Iterable[Dialect]) -> None:
         self._dialects = tuple(dialects)
@@ -80,6 +83,9 @@ class Dialects:
         self._words = frozenset[str]().union(*(marks.words for marks in every))
         self._endings = tuple(ending for marks in every for ending in marks.endings)
         self._known: dict[_Found, tuple[Dialect, ...]] = {}
+        none = frozenset[tuple[str, StepKind]]()
+        self.vetoable = none.union(*(dialect.vetoable for dialect in self._dialects))
+        """The steps that an exception at the start of their span keeps from happening."""
 
     def __iter__(self) -> Iterator[Dialect]:
         """Yield the conventions in order."""

@@ -19,17 +19,32 @@ from otel_loopguard.dialects._llama_index import Outcome, outcome
 from otel_loopguard.dialects._tools import structure, tool_answer
 from otel_loopguard.dialects._values import content, is_mapping
 from otel_loopguard.spans import SpanRecord
-from otel_loopguard.steps import ToolCall
+from otel_loopguard.steps import StepKind, ToolCall
 
 _PACKAGES = "openinference.instrumentation."
 _LANGCHAIN = f"{_PACKAGES}langchain"
 _LLAMA_INDEX = f"{_PACKAGES}llama_index"
 _SMOLAGENTS = f"{_PACKAGES}smolagents"
 _DSPY = f"{_PACKAGES}dspy"
+_AGNO = f"{_PACKAGES}agno"
+_CREWAI = f"{_PACKAGES}crewai"
 _ADK = "gcp.vertex.agent"
 
 AGENTS_BY_NAME = frozenset({_LANGCHAIN, _LLAMA_INDEX})
 """Scopes of roots that are agents by their names."""
+VETOABLE: frozenset[tuple[str, StepKind]] = frozenset(
+    {
+        (_AGNO, "tool"),
+        (_AGNO, "llm"),
+        (_CREWAI, "tool"),
+        (_DSPY, "tool"),
+        (_DSPY, "llm"),
+        (_SMOLAGENTS, "tool"),
+        (_SMOLAGENTS, "llm"),
+    }
+)
+"""Scopes, and kinds of steps, whose spans let an exception out when they start: the packages for
+clients, LangChain, LlamaIndex and the OpenAI Agents SDK swallow it."""
 _PYTHON_CALLS = frozenset({_SMOLAGENTS, _DSPY, _LLAMA_INDEX})
 _ANSWERING_TOOL = {_SMOLAGENTS: "final_answer", _DSPY: "finish"}
 

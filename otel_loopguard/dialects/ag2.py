@@ -42,4 +42,5 @@ DIALECT = Dialect(
     name="ag2",
     read=read,
     marks=Marks(scopes=frozenset({_SCOPE})),
+    vetoable=frozenset({(_SCOPE, "tool"), (_SCOPE, "llm")}),
 )

@@ -35,4 +35,5 @@ DIALECT = Dialect(
     name="agent_framework",
     read=read,
     marks=Marks(scopes=frozenset({_SCOPE})),
+    vetoable=frozenset({(_SCOPE, "tool"), (_SCOPE, "llm")}),
 )

@@ -36,7 +36,23 @@ from otel_loopguard import semconv
 from otel_loopguard.dialects._dialect import Dialect, Marks
 from otel_loopguard.dialects._gen_ai import READERS, input_of, model_step, operation_of, step_of
 from otel_loopguard.spans import SpanRecord
-from otel_loopguard.steps import ModelInput
+from otel_loopguard.steps import ModelInput, StepKind
+
+
+_VETOABLE: frozenset[tuple[str, StepKind]] = frozenset(
+    {
+        ("autogen-core", "tool"),
+        ("opentelemetry.instrumentation.genai.anthropic", "llm"),
+        ("opentelemetry.instrumentation.genai.openai", "llm"),
+        ("opentelemetry.instrumentation.openai_v2", "llm"),
+        ("pydantic-ai", "tool"),
+        ("pydantic-ai", "llm"),
+        ("semantic_kernel.functions.kernel_function", "tool"),
+        ("semantic_kernel.utils.telemetry.model_diagnostics.decorators", "llm"),
+    }
+)
+"""Scopes, and kinds of steps, whose spans let an exception out when they start: the Anthropic SDK,
+and the packages for LangChain, LlamaIndex and the OpenAI Agents SDK, swallow it."""
 
 
 def read_input(record: SpanRecord) -> ModelInput | None:
@@ -53,4 +69,5 @@ DIALECT = Dialect(
         attributes=frozenset({semconv.GEN_AI_OPERATION_NAME, semconv.LLM_REQUEST_TYPE}),
         words=frozenset(READERS),
     ),
+    vetoable=_VETOABLE,
 )

@@ -90,4 +90,5 @@ DIALECT = Dialect(
     read=read,
     read_input=read_input,
     marks=Marks(scopes=frozenset({_SCOPE})),
+    vetoable=frozenset({(_SCOPE, "tool"), (_SCOPE, "llm")}),
 )

@@ -213,4 +213,5 @@ DIALECT = Dialect(
     read=read,
     read_input=read_input,
     marks=Marks(words=frozenset({_AGENT, _MODEL_CALL, _TOOL_CALL})),
+    vetoable=frozenset({("haystack", "tool"), ("haystack", "llm")}),
 )

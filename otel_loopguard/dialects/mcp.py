@@ -39,4 +39,5 @@ DIALECT = Dialect(
     name="mcp",
     read=read,
     marks=Marks(attributes=frozenset({semconv.MCP_METHOD_NAME})),
+    vetoable=frozenset({("mcp-python-sdk", "tool")}),
 )

@@ -201,4 +201,5 @@ DIALECT = Dialect(
     marks=Marks(
         attributes=frozenset({semconv.OPENINFERENCE_SPAN_KIND}), scopes=frameworks.AGENTS_BY_NAME
     ),
+    vetoable=frameworks.VETOABLE,
 )

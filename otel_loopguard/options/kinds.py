@@ -15,12 +15,17 @@ from otel_loopguard.settings import Scope
 Mode: TypeAlias = Literal["observe", "enforce"]
 """`observe` reports, `enforce` stops runs as well."""
 
-BuiltIn: TypeAlias = Literal["gate", "cancel"]
-"""`gate`: model requests of the run do not leave. `cancel`: its root task is cancelled, if steps
-still start although requests were refused, or if none is made because the run hangs."""
+BuiltIn: TypeAlias = Literal["gate", "veto", "cancel"]
+"""`gate`: model requests of the run do not leave. `veto`: calls are not made whose spans let an
+exception out when they start. `cancel`: its root task is cancelled, if steps still start although
+requests were refused, or if none is made because the run hangs."""
 
-BUILT_IN: tuple[BuiltIn, ...] = ("gate", "cancel")
+BUILT_IN: tuple[BuiltIn, ...] = ("gate", "veto", "cancel")
 """The built-in stops, as options name them."""
+
+AbortException: TypeAlias = Literal["ordinary", "base"]
+"""What a refused call raises: `ordinary` is `RunAborted`, `base` is `RunInterrupted`, which
+`except Exception` does not catch."""
 
 _Made = TypeVar("_Made")
 
@@ -44,6 +49,22 @@ def mode_of(value: object, path: str) -> Mode | None:
     if value == "enforce":
         return "enforce"
     raise wrong(path, "'observe' or 'enforce'", value)
+
+
+def abort_exception_of(value: object, path: str) -> AbortException | None:
+    """Return the exception that a value names; `None` for `None`.
+
+    Raises:
+        PolicyError: for anything else; `path` is what it calls the value.
+
+    """
+    if value is None:
+        return None
+    if value == "ordinary":
+        return "ordinary"
+    if value == "base":
+        return "base"
+    raise wrong(path, "'ordinary' or 'base'", value)
 
 
 def scope_of(value: object, path: str) -> Scope | None:

@@ -6,7 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from otel_loopguard.options.errors import PolicyError, cut, nearest, wrong
-from otel_loopguard.options.kinds import BUILT_IN, BuiltIn, seconds_of, switch_of
+from otel_loopguard.options.kinds import (
+    BUILT_IN,
+    AbortException,
+    BuiltIn,
+    abort_exception_of,
+    seconds_of,
+    switch_of,
+)
 from otel_loopguard.options.rules import RULES
 from otel_loopguard.settings import Limits
 from otel_loopguard.values.volatile import Masking
@@ -19,7 +26,7 @@ _SWITCHES = {"true": True, "on": True, "false": False, "off": False}
 _PAIRS = "names and values, such as {example}"
 _SOME_RULE = "on, off, or thresholds such as warn=3,abort=5"
 _NO_STOP = "none"
-_STOPS = f"{' and '.join(BUILT_IN)} with a comma between them, one of them, or {_NO_STOP}"
+_STOPS = f"any of {', '.join(BUILT_IN)} with commas between them, or {_NO_STOP}"
 _IN_FILE = f"what has no variable of its own is set in the file that {CONFIG} names"
 
 
@@ -149,12 +156,18 @@ def _stops(text: str, name: str) -> tuple[BuiltIn, ...]:
 OF_POLICY: Mapping[str, Variable] = _of_policy()
 """The variables that stand for options of the policy file, by name."""
 
+
+def _abort_exception(text: str, name: str) -> AbortException | None:
+    return abort_exception_of(text.lower(), name)
+
+
 OF_PROCESSOR: Mapping[str, Variable] = {
     _name_of(variable): variable
     for variable in (
         Variable(("hook_timeout_s",), "a number of seconds above 0", _seconds),
         Variable(("log_events",), "true or false", _log_events),
-        Variable(("abort",), "`gate`, `cancel`, `gate,cancel` or `none`", _stops),
+        Variable(("abort",), "any of `gate`, `veto`, `cancel`, with commas, or `none`", _stops),
+        Variable(("abort_exception",), "`ordinary` or `base`", _abort_exception),
     )
 }
 """The variables that stand for arguments of the span processor, which no policy file has."""
