@@ -149,7 +149,8 @@ class TestOtherRequests:
             return httpx.post(f"{notes.url}/v1/search", json={"query": query}).text
 
         # The third tool call breaks the limit and runs: its request is one of a tripped run.
-        with bench.guarded(Policy.none().with_limits(max_tool_calls=2)) as scene:
+        policy = Policy.none().with_limits(max_tool_calls=2)
+        with bench.guarded(policy, abort=("gate", "cancel")) as scene:
             outcome = scene.play(mode, tools=[search])
         assert aborted(outcome).report.rule == "tool_call_budget"
         assert outcome.counts == Counts(requests=3, executions=3)
@@ -163,7 +164,8 @@ class TestOtherRequests:
                 answered = await client.post(f"{notes.url}/v1/search", json={"query": query})
             return answered.text
 
-        with bench.guarded(Policy.none().with_limits(max_tool_calls=2)) as scene:
+        policy = Policy.none().with_limits(max_tool_calls=2)
+        with bench.guarded(policy, abort=("gate", "cancel")) as scene:
             outcome = scene.play(awaited_mode, tools=[search])
         assert outcome.counts == Counts(requests=3, executions=3)
         assert notes.paths == ["/v1/search"] * 3

@@ -1,7 +1,7 @@
 """The contract: a limit of N lets N through, and the run ends before its next model request.
 
-Nothing that is built in keeps a tool call from running that the model has already asked for: where
-the limit is met by a tool call, that call runs and is counted.
+Where a limit is met by a tool call that the model has already asked for, that call is not made if
+its span lets an exception out when it starts. Else it runs, and is counted.
 """
 
 from __future__ import annotations
@@ -47,27 +47,35 @@ class TestModelCalls:
         assert violations(scene) == []
 
 
+TOOLS = ONLY.with_limits(max_tool_calls=2)
+SAME_TOOL = ONLY.with_limits(max_same_tool_calls=3)
 CASES = {
     # The fifth step is a model call: it does not happen.
-    "steps-model": (ONLY.with_limits(max_steps=4), "step_budget", Counts(2, 2), 4),
-    # The sixth step is a tool call: it runs.
-    "steps-tool": (ONLY.with_limits(max_steps=5), "step_budget", Counts(3, 3), 6),
-    "tools": (ONLY.with_limits(max_tool_calls=2), "tool_call_budget", Counts(3, 3), 6),
+    "steps-model": (ONLY.with_limits(max_steps=4), "step_budget", "llm", Counts(2, 2)),
+    # The sixth step is a tool call.
+    "steps-tool": (ONLY.with_limits(max_steps=5), "step_budget", "tool", Counts(3, 2)),
+    "tools": (TOOLS, "tool_call_budget", "tool", Counts(3, 2)),
     "one-tool": (
         ONLY.with_limits(max_calls_per_tool={"search": 2}),
         "tool_call_budget",
-        Counts(3, 3),
-        6,
+        "tool",
+        Counts(3, 2),
     ),
     "equal-calls": (
         ONLY.with_limits(max_repeated_calls=3),
         "repeated_call_limit",
-        Counts(4, 4),
-        8,
+        "tool",
+        Counts(4, 3),
     ),
-    "same-tool": (ONLY.with_limits(max_same_tool_calls=3), "same_tool", Counts(4, 4), 8),
+    "same-tool": (SAME_TOOL, "same_tool", "tool", Counts(4, 3)),
 }
-"""Policy, the rule that speaks, what was spent in all, and the steps that were counted."""
+"""Policy, the rule that speaks, the kind of step that it refuses, and what was spent before."""
+
+
+def spent(bench: Workbench, kind: str, before: Counts) -> Counts:
+    """Return what was spent in all: a refused tool call runs where nothing keeps it from that."""
+    ran = kind == "tool" and kind not in bench.framework.vetoed
+    return Counts(before.requests, before.executions + ran)
 
 
 class TestOtherLimits:
@@ -75,12 +83,13 @@ class TestOtherLimits:
 
     @pytest.mark.parametrize("case", CASES)
     def test_exact_counts(self, bench: Workbench, mode: str, case: str):
-        policy, rule, counts, steps = CASES[case]
+        policy, rule, kind, before = CASES[case]
+        counts = spent(bench, kind, before)
         with bench.guarded(policy) as scene:
             outcome = scene.play(mode)
         report = aborted(outcome).report
         assert outcome.counts == counts
-        assert (report.rule, report.status, report.steps) == (rule, "aborted", steps)
+        assert (report.rule, report.status, report.steps) == (rule, "aborted", sum(counts))
         assert (report.model_calls, report.tool_calls) == counts
         assert [violation.action for violation in report.violations] == ["abort"]
 
@@ -96,10 +105,10 @@ class TestHiddenContent:
         assert scene.points("loopguard.violations") == []
 
     def test_limit_on_one_tool_in_a_row(self, bench: Workbench, mode: str):
-        with bench.guarded(ONLY.with_limits(max_same_tool_calls=3), content=False) as scene:
+        with bench.guarded(SAME_TOOL, content=False) as scene:
             outcome = scene.play(mode)
         assert aborted(outcome).report.rule == "same_tool"
-        assert outcome.counts == Counts(requests=4, executions=4)
+        assert outcome.counts == spent(bench, "tool", Counts(requests=4, executions=3))
 
 
 __all__ = ["TestHiddenContent", "TestModelCalls", "TestOtherLimits"]

@@ -119,7 +119,7 @@ class TestStop:
         ]
 
     def test_metrics_of_the_stop(self, stopped: Stopped):
-        assert stops(stopped.scene)[("gate", "ok")] == 1
+        assert stops(stopped.scene)[(stopped.scene.framework.stopped_by, "ok")] == 1
         assert stopped.scene.points("loopguard.errors") == []
 
 

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
+from otel_loopguard.steps import StepKind
+
 AGENT = "assistant"
 """What every framework is to call its agent."""
 
@@ -64,6 +66,17 @@ class Framework(NamedTuple):
     """The agent's name as the metrics of the run have it."""
     spans_above: int
     """How many spans a run has above those of its model and tool calls."""
+    vetoed: frozenset[StepKind] = frozenset()
+    """The kinds of steps whose spans let an exception out when they start: a refused one does not
+    happen."""
+    stumbles: frozenset[str] = frozenset()
+    """Modes in which it takes what is raised and is no `Exception` for a result, and fails over it:
+    the caller gets an error that says nothing of the stop."""
+
+    @property
+    def stopped_by(self) -> str:
+        """What keeps a refused model request from leaving: the first of the two that is asked."""
+        return "veto" if "llm" in self.vetoed else "gate"
 
     @property
     def modes(self) -> tuple[str, ...]:

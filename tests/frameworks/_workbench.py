@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import Span
 
 from otel_loopguard import AbortHook, LoopGuardSpanProcessor, Policy, guarded_run
-from otel_loopguard.options.kinds import BuiltIn
+from otel_loopguard.options.kinds import AbortException, BuiltIn
 from otel_loopguard.policy import Mode
 from otel_loopguard.testing import ModelServer
 from tests.frameworks._framework import Framework, Job, Tool
@@ -201,6 +201,7 @@ class Workbench(NamedTuple):
         mode: Mode = "enforce",
         abort_hooks: Sequence[AbortHook] = (),
         abort: Sequence[BuiltIn] | None = None,
+        abort_exception: AbortException | None = None,
     ) -> Generator[Scene]:
         """Trace the framework's agents with a guard."""
         with self.scene(content=content) as scene:
@@ -210,6 +211,7 @@ class Workbench(NamedTuple):
                     mode=mode,
                     abort_hooks=abort_hooks,
                     abort=abort,
+                    abort_exception=abort_exception,
                     meter_provider=scene.meters,
                 )
             )

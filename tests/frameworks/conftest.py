@@ -7,7 +7,7 @@ from operator import attrgetter
 
 import pytest
 
-for part in ("calm", "company", "hooks", "limits", "stops"):
+for part in ("calm", "company", "hooks", "limits", "stops", "veto"):
     pytest.register_assert_rewrite(f"tests.frameworks._contract_{part}")
 pytest.register_assert_rewrite("tests.frameworks._expected")
 

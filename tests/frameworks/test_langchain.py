@@ -25,6 +25,7 @@ from tests.frameworks._contract_company import (
 from tests.frameworks._contract_hooks import TestCancel, TestHooks
 from tests.frameworks._contract_limits import TestHiddenContent, TestModelCalls, TestOtherLimits
 from tests.frameworks._contract_stops import TestGuardedRun, TestStop
+from tests.frameworks._contract_veto import TestBaseForm, TestVeto
 from tests.frameworks._framework import AGENT, CAP, Framework, Job, genai_content
 
 CONFIG: Any = {"recursion_limit": 2 * CAP}
@@ -102,10 +103,12 @@ FRAMEWORK = Framework(
     agent_span=f"invoke_agent {AGENT}",
     run_agent=AGENT,
     spans_above=1,
+    stumbles=frozenset({"async", "async-stream"}),
 )
 
 __all__ = [
     "FRAMEWORK",
+    "TestBaseForm",
     "TestCancel",
     "TestGuardedRun",
     "TestHealthy",
@@ -119,4 +122,5 @@ __all__ = [
     "TestOtherRequests",
     "TestStop",
     "TestTwoAtOnce",
+    "TestVeto",
 ]

@@ -30,6 +30,7 @@ from tests.frameworks._contract_company import (
 from tests.frameworks._contract_hooks import TestCancel, TestHooks
 from tests.frameworks._contract_limits import TestHiddenContent, TestModelCalls, TestOtherLimits
 from tests.frameworks._contract_stops import TestGuardedRun, TestStop
+from tests.frameworks._contract_veto import TestBaseForm, TestVeto
 from tests.frameworks._framework import AGENT, CAP, Framework, Job, genai_content, thread_loop
 
 
@@ -99,10 +100,12 @@ FRAMEWORK = Framework(
     agent_span=f"invoke_agent {AGENT}",
     run_agent="Agent workflow",
     spans_above=2,
+    vetoed=frozenset({"llm"}),
 )
 
 __all__ = [
     "FRAMEWORK",
+    "TestBaseForm",
     "TestCancel",
     "TestGuardedRun",
     "TestHealthy",
@@ -116,4 +119,5 @@ __all__ = [
     "TestOtherRequests",
     "TestStop",
     "TestTwoAtOnce",
+    "TestVeto",
 ]

@@ -21,6 +21,7 @@ from tests.frameworks._contract_company import (
 from tests.frameworks._contract_hooks import TestCancel, TestHooks
 from tests.frameworks._contract_limits import TestHiddenContent, TestModelCalls, TestOtherLimits
 from tests.frameworks._contract_stops import TestGuardedRun, TestStop
+from tests.frameworks._contract_veto import TestBaseForm, TestVeto
 from tests.frameworks._framework import AGENT, CAP, Framework, Job, thread_loop
 
 LIMITS = UsageLimits(request_limit=CAP)
@@ -82,10 +83,12 @@ FRAMEWORK = Framework(
     agent_span=f"invoke_agent {AGENT}",
     run_agent=AGENT,
     spans_above=1,
+    vetoed=frozenset({"llm", "tool"}),
 )
 
 __all__ = [
     "FRAMEWORK",
+    "TestBaseForm",
     "TestCancel",
     "TestGuardedRun",
     "TestHealthy",
@@ -99,4 +102,5 @@ __all__ = [
     "TestOtherRequests",
     "TestStop",
     "TestTwoAtOnce",
+    "TestVeto",
 ]
