@@ -9,6 +9,7 @@ from weakref import ref
 
 import msgspec
 
+from otel_loopguard import semconv
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import SpanKey, Step, StepKind
 
@@ -56,7 +57,8 @@ class Node(msgspec.Struct, eq=False):
     prevented: bool = False
     """Its step did not happen: the model request below it was refused."""
     vetoed: bool = False
-    """Its step did not happen: it was refused, and the span let the exception out."""
+    """Its step did not happen: it was refused, and the span let the exception out; or another guard
+    has said so from the start, as in a recording."""
     part_of: Node | None = None
     """The span that shows the same step, and is the one that counts."""
     below: Node | None = None
@@ -201,6 +203,7 @@ def _node(
         conversation,
         None if live is None else ref(live),
         stands_in,
+        vetoed=bool(record.attributes.get(semconv.STEP_PREVENTED)),
     )
 
 

@@ -89,7 +89,7 @@ class RunTracker:
                     return None  # the guard has been added twice
                 node = self.runs.enter(record, live)
             step = read_step(record, self._dialects)
-            if step is None:
+            if step is None or node.vetoed:
                 return None
             can_veto = self._vetoes is not None and self._vetoes(record, step)
             shown = Shown(step, record, self._given(node, step, record), can_veto)
@@ -111,11 +111,11 @@ class RunTracker:
             return None
         try:
             step = read_step(record, self._dialects)
-            if step is not None and not (node is not None and node.vetoed):
+            if step is not None:
                 shown = Shown(step, record, self._given(node, step, record))
                 with self.runs.lock:
                     node = self._known(node, record)
-                    verdict = self._finish(node, shown)
+                    verdict = None if node.vetoed else self._finish(node, shown)
         except Exception:
             left = None if node is None else self._leave(node)
             if left is not None:

@@ -62,13 +62,11 @@ _BUILT_IN = Dialects(BUILT_IN)
 
 
 def read_step(record: SpanRecord, dialects: Dialects = _BUILT_IN) -> Step | None:
-    """Return the step that a span is; `None` if it is nobody's step, or a guard has prevented it.
+    """Return the step that a span is; `None` if it is nobody's step.
 
     What is the same in all conventions is read here: the error, the times, the span's identity, and
     the hashes that stand for arguments and result where these are not there.
     """
-    if record.attributes.get(semconv.STEP_PREVENTED):
-        return None
     for dialect in dialects.of(record):
         step = dialect.read(record)
         if step is not None:
