@@ -147,7 +147,7 @@ def test_telemetry_that_is_broken_does_not_keep_a_run_from_being_stopped(
     for name in ("violation", "describe", "abort", "run_opened", "run_ended", "fault"):
         monkeypatch.setattr(telemetry.Telemetry, name, broken)
     monkeypatch.setattr(Ladder, "refused", broken)
-    monkeypatch.setattr("otel_loopguard.processor._logger.error", broken)
+    monkeypatch.setattr("otel_loopguard.faults._logger.error", broken)
 
     with pytest.raises(RunAborted), guarded_run() as run, process.agent():
         for _ in range(3):

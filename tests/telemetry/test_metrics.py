@@ -78,6 +78,7 @@ def test_series_exist_at_zero_from_the_start(process: Traced) -> None:
                 "abort.hook=cancel: 0",
                 "abort.hook=gate: 0",
                 "abort.hook=print: 0",
+                "abort.hook=veto: 0",
             ],
             "loopguard.aborts": [
                 "abort.hook=cancel abort.result=failed: 0",
@@ -89,6 +90,9 @@ def test_series_exist_at_zero_from_the_start(process: Traced) -> None:
                 "abort.hook=print abort.result=failed: 0",
                 "abort.hook=print abort.result=ok: 0",
                 "abort.hook=print abort.result=timeout: 0",
+                "abort.hook=veto abort.result=failed: 0",
+                "abort.hook=veto abort.result=ok: 0",
+                "abort.hook=veto abort.result=timeout: 0",
             ],
             "loopguard.info": ["version=V mode=enforce: 1"],
             "loopguard.evictions": ["store=ids: 0", "store=runs: 0", "store=spans: 0"],

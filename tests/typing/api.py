@@ -21,6 +21,7 @@ from otel_loopguard import (
     Policy,
     RecordDropped,
     RunAborted,
+    RunInterrupted,
     RunReport,
     Stats,
     Step,
@@ -156,6 +157,10 @@ async def decorated_are_as_they_were() -> None:
 def caught(exception: BaseException) -> RunReport | None:
     if isinstance(exception, RunAborted):
         return exception.report
+    if isinstance(exception, RunInterrupted):
+        return assert_type(exception.aborted, RunAborted).report
+    LoopGuardSpanProcessor(abort=("gate", "veto"), abort_exception="base")
+    LoopGuardSpanProcessor(abort_exception="BaseException")  # type: ignore[arg-type]  # no name
     aborted = abort_of(exception)
     assert_type(aborted, "RunAborted | None")
     return aborted.report if aborted is not None else None

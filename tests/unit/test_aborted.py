@@ -5,10 +5,19 @@ from __future__ import annotations
 import copy
 import pickle
 import sys
+from collections.abc import Callable
 
 import pytest
 
-from otel_loopguard import LoopGuard, Policy, RunAborted, RunReport, Step, abort_of
+from otel_loopguard import (
+    LoopGuard,
+    Policy,
+    RunAborted,
+    RunInterrupted,
+    RunReport,
+    Step,
+    abort_of,
+)
 
 
 def report() -> RunReport:
@@ -82,6 +91,20 @@ def test_an_abort_is_found(found_in: BaseException) -> None:
     assert abort_of(found_in) is ABORTED
 
 
+@pytest.mark.parametrize("wrap", [lambda error: error, caused_by, in_context_of, group])
+def test_the_base_form_is_found_as_the_ordinary_one(
+    wrap: Callable[[BaseException], BaseException],
+) -> None:
+    interrupted = RunInterrupted(ABORTED.report, "order-4711")
+
+    found = abort_of(wrap(interrupted))
+
+    assert found is interrupted.aborted
+    assert (found.report, found.run_id) == (ABORTED.report, "order-4711")
+    assert not isinstance(interrupted, Exception)
+    assert str(interrupted) == str(ABORTED)
+
+
 @pytest.mark.parametrize(
     "empty",
     [
@@ -133,3 +156,7 @@ def test_it_travels_between_processes(protocol: int) -> None:
     assert arrived.report == ABORTED.report
     assert str(arrived) == str(ABORTED)
     assert copy.deepcopy(ABORTED).report == ABORTED.report
+    interrupted = RunInterrupted(ABORTED.report, "order-4711")
+    came = pickle.loads(pickle.dumps(interrupted, protocol))  # noqa: S301 -- our own
+    assert isinstance(came, RunInterrupted)
+    assert (came.aborted.report, came.aborted.run_id) == (ABORTED.report, "order-4711")

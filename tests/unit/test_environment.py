@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from otel_loopguard import LoopGuardSpanProcessor, Policy, PolicyError, read_policy
+from otel_loopguard import (
+    LoopGuardSpanProcessor,
+    Policy,
+    PolicyError,
+    RunAborted,
+    RunInterrupted,
+    read_policy,
+)
 from otel_loopguard.abort.ladder import checked
 from otel_loopguard.environment import read_configuration, resolve_mode
 
@@ -161,13 +168,33 @@ def test_stops_that_will_not_act_are_pointed_out(
 
 
 @pytest.mark.parametrize(
-    ("stops", "got"), [(("gate", "veto"), r"\('gate', 'veto'\)"), ("gate", "'gate'"), (5, "5")]
+    ("stops", "got"), [(("gate", "vet"), r"\('gate', 'vet'\)"), ("gate", "'gate'"), (5, "5")]
 )
 def test_a_stop_that_does_not_exist_is_named(stops: Any, got: str) -> None:
     with pytest.raises(
-        PolicyError, match=rf"abort: expected a tuple of 'gate' and 'cancel', got {got}$"
+        PolicyError, match=rf"abort: expected a tuple of any of 'gate', 'veto', 'cancel', got {got}$"
     ):
         LoopGuardSpanProcessor(abort=stops)
+
+
+def test_an_exception_that_does_not_exist_is_named() -> None:
+    expected: Any = RunInterrupted  # it is named, not given
+    with pytest.raises(PolicyError, match=r"^abort_exception: expected 'ordinary' or 'base', got "):
+        LoopGuardSpanProcessor(abort_exception=expected)
+
+
+def test_the_exception_from_code_comes_before_that_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OTEL_LOOPGUARD_ABORT_EXCEPTION", "base")
+
+    raised = [
+        LoopGuardSpanProcessor(abort_exception=given)._refusal  # pyright: ignore[reportPrivateUsage]
+        for given in (None, "base", "ordinary")
+    ]
+    assert raised == [RunInterrupted, RunInterrupted, RunAborted]
+    monkeypatch.delenv("OTEL_LOOPGUARD_ABORT_EXCEPTION")
+    assert LoopGuardSpanProcessor()._refusal is RunAborted  # pyright: ignore[reportPrivateUsage]
 
 
 def test_stops_may_come_one_by_one() -> None:

@@ -19,7 +19,7 @@ SECONDS = "expected a number of seconds above 0, of a million at most"
 NUMBER = "expected a whole number of at least 1 (0 switches it off)"
 PAIRS = "expected names and values, such as"
 RULE = "expected on, off, or thresholds such as warn=3,abort=5"
-STOPS = "expected gate and cancel with a comma between them, one of them, or none"
+STOPS = "expected any of gate, veto, cancel with commas between them, or none"
 NO_VARIABLE = "there is no such variable"
 
 
@@ -111,7 +111,9 @@ def test_those_of_the_processor() -> None:
     assert read(HOOK_TIMEOUT_S="0.5").hook_timeout_s == 0.5
     assert read(LOG_EVENTS="false").log_events is False
     assert read(ABORT="Cancel, gate").abort == ("gate", "cancel")
+    assert read(ABORT="veto").abort == ("veto",)
     assert read(ABORT="none").abort == ()
+    assert read(ABORT_EXCEPTION="Base").abort_exception == "base"
 
 
 def test_nothing_but_blanks_is_not_set() -> None:
@@ -169,7 +171,12 @@ def test_nothing_but_blanks_is_not_set() -> None:
         ("HOOK_TIMEOUT_S", "0", f"HOOK_TIMEOUT_S: {SECONDS}, got 0"),
         ("HOOK_TIMEOUT_S", "soon", f"HOOK_TIMEOUT_S: {SECONDS}, got 'soon'"),
         ("LOG_EVENTS", "yes", "LOG_EVENTS: expected true or false, got 'yes'"),
-        ("ABORT", "gate,veto", f"ABORT: {STOPS}, got 'gate,veto'"),
+        ("ABORT", "gate,integration", f"ABORT: {STOPS}, got 'gate,integration'"),
+        (
+            "ABORT_EXCEPTION",
+            "BaseException",
+            "ABORT_EXCEPTION: expected 'ordinary' or 'base', got 'baseexception'",
+        ),
         ("ABORT", ",", f"ABORT: {STOPS}, got ','"),
         ("MAX_STEP", "3", f"MAX_STEP: {NO_VARIABLE}; did you mean 'MAX_STEPS'?"),
         ("LIMITS_MAX_STEPS", "3", f"LIMITS_MAX_STEPS: {NO_VARIABLE}; did you mean 'MAX_STEPS'?"),
