@@ -72,7 +72,8 @@ def _is_called_directly() -> bool:
     """Say whether the code that starts the span has called us, with the SDK alone between.
 
     It has not in threads of a `ConcurrentMultiSpanProcessor`, in which waiting for a span's end can
-    wait for ever, nor where a processor that wraps this one may keep exceptions to itself.
+    wait for ever, nor where a processor that wraps this one may keep exceptions to itself, or the
+    end of a span, as Logfire's does while it tells of a start.
     """
     frame = inspect.currentframe()
     while frame is not None:

@@ -38,7 +38,6 @@ from otel_loopguard.dialects._gen_ai import READERS, input_of, model_step, opera
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import ModelInput, StepKind
 
-
 _VETOABLE: frozenset[tuple[str, StepKind]] = frozenset(
     {
         ("autogen-core", "tool"),

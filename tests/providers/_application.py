@@ -12,10 +12,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 from opentelemetry import trace
 
-from otel_loopguard import install
+from otel_loopguard import RunAborted, install
 
 
 def own(address: str) -> Callable[[], object]:
@@ -84,8 +85,9 @@ def run_agent() -> None:
         "gen_ai.tool.name": "search",
         "gen_ai.tool.call.arguments": json.dumps({"q": "x"}),
         "gen_ai.tool.call.result": json.dumps("nothing"),
+        "loopguard.vetoable": True,
     }
-    with tracer.start_as_current_span("invoke_agent scout", attributes=agent):
+    with suppress(RunAborted), tracer.start_as_current_span("invoke_agent scout", attributes=agent):
         for _ in range(6):
             with tracer.start_as_current_span("execute_tool search", attributes=tool):
                 pass

@@ -60,6 +60,9 @@ class Exported:
         self.counts: Mapping[str, int] = Counter(span.name for span in spans)
         self.events = [event.name for span in spans for event in span.events]
         self.tripped = [span.name for span in spans if span.attributes.get("loopguard.tripped")]
+        self.prevented = [
+            span.name for span in spans if span.attributes.get("loopguard.step.prevented")
+        ]
         self.stderr = stderr
 
 
@@ -79,6 +82,18 @@ def test_one_line_before_or_after_the_set_up(setup: str, guard: str) -> None:
     assert set(guarded.events) == {"loopguard.violation"}
     assert guarded.tripped == ["invoke_agent scout"]
     assert "loopguard" not in guarded.stderr
+
+
+@pytest.mark.parametrize("setup", ["logfire", "langfuse", "traceloop"])
+def test_a_refused_call_is_not_made(setup: str) -> None:
+    """Their processors, which look at starts too, are told of the span's end alone."""
+    guarded = exported(
+        setup, "first", OTEL_LOOPGUARD_MODE="enforce", OTEL_LOOPGUARD_MAX_TOOL_CALLS="2"
+    )
+
+    assert guarded.counts == {"invoke_agent scout": 1, "execute_tool search": 3}
+    assert guarded.prevented == ["execute_tool search"]
+    assert "Traceback" not in guarded.stderr
 
 
 @pytest.mark.parametrize("setup", [*VENDORS, "distro"])

@@ -214,7 +214,7 @@ def test_gathered_results_may_hold_it(process: Traced) -> None:
         stop(guard)
 
     async def main() -> list[Any]:
-        return await asyncio.gather(one(), return_exceptions=True)
+        return list(await asyncio.gather(one(), return_exceptions=True))
 
     with process.agent():
         [result] = asyncio.run(main())
@@ -229,10 +229,11 @@ def test_a_task_group_makes_a_group_that_is_no_exception_either(process: Traced)
         stop(guard)
 
     async def main() -> None:
-        async with asyncio.TaskGroup() as group:  # type: ignore[attr-defined,unused-ignore]  # 3.11
+        groups: Any = asyncio
+        async with groups.TaskGroup() as group:
             group.create_task(one())
 
-    with pytest.raises(BaseException, match="TaskGroup") as raised, process.agent():  # noqa: PT011
+    with pytest.raises(BaseException, match="TaskGroup") as raised, process.agent():
         asyncio.run(main())
     assert not isinstance(raised.value, Exception)
     assert abort_of(raised.value) is not None
@@ -253,8 +254,12 @@ def test_a_thread_of_its_own_dies_of_it_as_of_any_exception(
     process: Traced, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     guard = interrupting(process)
-    died: list[type[BaseException]] = []
-    monkeypatch.setattr(threading, "excepthook", lambda args: died.append(args.exc_type))
+    died: list[object] = []
+
+    def excepthook(args: threading.ExceptHookArgs) -> None:
+        died.append(args.exc_type)
+
+    monkeypatch.setattr(threading, "excepthook", excepthook)
     with process.agent():
         thread = threading.Thread(target=copy_context().run, args=(stop, guard))
         thread.start()

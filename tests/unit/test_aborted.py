@@ -91,7 +91,11 @@ def test_an_abort_is_found(found_in: BaseException) -> None:
     assert abort_of(found_in) is ABORTED
 
 
-@pytest.mark.parametrize("wrap", [lambda error: error, caused_by, in_context_of, group])
+def itself(error: BaseException) -> BaseException:
+    return error
+
+
+@pytest.mark.parametrize("wrap", [itself, caused_by, in_context_of, group])
 def test_the_base_form_is_found_as_the_ordinary_one(
     wrap: Callable[[BaseException], BaseException],
 ) -> None:
@@ -99,6 +103,7 @@ def test_the_base_form_is_found_as_the_ordinary_one(
 
     found = abort_of(wrap(interrupted))
 
+    assert found is not None
     assert found is interrupted.aborted
     assert (found.report, found.run_id) == (ABORTED.report, "order-4711")
     assert not isinstance(interrupted, Exception)
