@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from otel_loopguard.abort.hooks import AbortHook
     from otel_loopguard.dialects import Dialect
-    from otel_loopguard.options.kinds import BuiltIn
+    from otel_loopguard.options.kinds import AbortException, BuiltIn
     from otel_loopguard.policy import Mode, Policy
 
 
@@ -29,6 +29,7 @@ class GuardOptions(TypedDict, total=False):
     mode: Mode | None
     abort_hooks: Iterable[AbortHook]
     abort: Iterable[BuiltIn] | None
+    abort_exception: AbortException | None
     meter_provider: MeterProvider | None
     logger_provider: LoggerProvider | None
     log_events: bool | None

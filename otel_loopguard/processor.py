@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,15 +11,13 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanProcessor
 
 from otel_loopguard.abort.aborted import REFUSALS
-from otel_loopguard.abort.cancel_task import RootTask
 from otel_loopguard.abort.hooks import checked as checked_hooks
-from otel_loopguard.abort.ladder import Ladder
 from otel_loopguard.abort.ladder import checked as checked_built_in
 from otel_loopguard.abort.model_gate import guard_requests, leave_requests
 from otel_loopguard.abort.veto import Veto
 from otel_loopguard.admission import Admission
 from otel_loopguard.aside import Aside
-from otel_loopguard.blind_spots import BlindWarning, warn_if_unseen
+from otel_loopguard.blind_spots import BlindWarning
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.dialects import Dialect
 from otel_loopguard.environment import first_said, read_configuration, resolve_mode
@@ -34,15 +31,14 @@ from otel_loopguard.options.kinds import (
     abort_exception_of,
 )
 from otel_loopguard.policy import Mode, Policy
+from otel_loopguard.reactions import Reactions
 from otel_loopguard.reloading import Reloading
 from otel_loopguard.runs import Run
 from otel_loopguard.sampling import DropWarning
 from otel_loopguard.surroundings import Surroundings, run_in_baggage
 from otel_loopguard.telemetry import Telemetry
-from otel_loopguard.timer import Timer
 from otel_loopguard.told import Told, untold
 from otel_loopguard.tracker import RunTracker
-from otel_loopguard.verdicts import Verdict
 
 if TYPE_CHECKING:
     import os
@@ -137,15 +133,23 @@ class LoopGuardSpanProcessor(SpanProcessor):
             logger_provider=logger_provider,
             log_events=first_said(log_events, said.log_events, True),  # noqa: FBT003 -- the default
         )
-        self._ladder = Ladder(hooks, built_in, timeout_s=timeout_s, tell=self._came_out)
-        self._telemetry.announce(hooks=self._ladder.names if self._enforces else ())
         self._blind = BlindWarning()
         self._drops = DropWarning()
         self._is_shut_down = False
         self._surroundings = Surroundings(self._tracker.runs)
         self._aside = Aside()
         self._fault = Faults(self._telemetry.fault, self._aside)
-        self._timer = Timer(self._tracker, self._act, self._fault)
+        self._reactions = Reactions(
+            self._tracker,
+            self._telemetry,
+            self._drops,
+            self._aside,
+            self._fault,
+            hooks=hooks,
+            built_in=built_in,
+            timeout_s=timeout_s,
+            enforces=self._enforces,
+        )
         self._reloading = Reloading(
             said, mode_of, self._tracker.runs, self._telemetry, self._aside, self._fault
         )
@@ -173,7 +177,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
             named = partial(run_in_baggage, parent_context)
             verdict = self._tracker.started(record_of(span), span, named)
             if verdict is not None:
-                self._act(verdict)
+                self._reactions.act(verdict)
         except Exception as error:  # noqa: BLE001 -- telemetry must never break the application
             self._fault(error)
         if verdict is not None and verdict.vetoed_by is not None:
@@ -190,7 +194,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
                 return
             verdict = self._tracker.ended(record)
             if verdict is not None:
-                self._act(verdict)
+                self._reactions.act(verdict)
                 self._blind.ended(verdict.step, span)
         except Exception as error:  # noqa: BLE001 -- telemetry must never break the application
             self._fault(error)
@@ -208,14 +212,14 @@ class LoopGuardSpanProcessor(SpanProcessor):
             self._drops.requested(span)
             admission = Admission(self._tracker, span.get_span_context().span_id, read)
             if admission.verdict is not None:
-                self._act(admission.verdict)
+                self._reactions.act(admission.verdict)
         except Exception as error:  # noqa: BLE001 -- a fault of ours never blocks a request
             self._fault(error)
             return None
         if admission.run is None or admission.refused_by is None:
             return admission
         try:
-            self._ladder.refused(admission.refused_by, admission.refusals)
+            self._reactions.ladder.refused(admission.refused_by, admission.refusals)
         except Exception as error:  # noqa: BLE001 -- nor does it let one of a refused run pass
             self._fault(error)
         raise self._refusal(admission.run.report(), admission.run.id)
@@ -223,7 +227,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
     def shutdown(self) -> None:
         """Stop watching, and let every request pass again."""
         self._is_shut_down = True
-        self._timer.stop()
+        self._reactions.timer.stop()
         self._telemetry.leave()
         leave_requests(self)
 
@@ -231,80 +235,6 @@ class LoopGuardSpanProcessor(SpanProcessor):
         """Do nothing: nothing is held back."""
         return True
 
-    def _act(self, verdict: Verdict) -> None:
-        """Write down what a verdict says, then stop the run if it says so; so for those around."""
-        if verdict.opened and verdict.run.slot.task is None:
-            verdict.run.slot.task = RootTask.running()
-        for part in (self._expect, self._write, self._stop, self._count):
-            try:
-                with self._aside:
-                    part(verdict)
-            except Exception as error:  # noqa: BLE001 -- what cannot be written must be stopped
-                self._fault(error)
-        for outer in verdict.around:
-            self._act(outer)
-
-    def _expect(self, verdict: Verdict) -> None:
-        if verdict.report is None:
-            starts = verdict.step is not None and verdict.step.kind == "agent"
-            self._timer.expect(verdict.run, sooner=starts)
-
-    def _write(self, verdict: Verdict) -> None:
-        run, decision = verdict.run, verdict.decision
-        if verdict.opened:
-            self._drops.seen(run.top and run.top.live)
-            self._telemetry.run_opened(run.agent)
-        for violation in () if decision is None else decision.violations:
-            self._telemetry.violation(
-                violation, run.id, run.agent, verdict.spans(), sampled=verdict.is_sampled
-            )
-        if verdict.ran_on:
-            self._telemetry.step_after_trip(run.agent)
-        goes_on = run.trip is not None and verdict.step is not None
-        if verdict.tripped or verdict.is_last_turn or goes_on:
-            self._describe(run)
-
-    def _stop(self, verdict: Verdict) -> None:
-        if verdict.tripped and self._enforces:
-            self._ladder.tripped(verdict.run)
-        if verdict.timed and verdict.run.trip is not None and self._enforces:
-            self._ladder.hung(verdict.run)
-        if verdict.went_on and self._enforces:
-            self._ladder.went_on(verdict.run, ran=verdict.ran_on)
-        if verdict.vetoed_by is not None and verdict.step is not None:
-            self._ladder.vetoed(verdict.vetoed_by, verdict.step.kind)
-
-    def _count(self, verdict: Verdict) -> None:
-        if verdict.report is not None:
-            self._timer.forget(verdict.run)
-            self._telemetry.run_ended(verdict.run.agent, verdict.report, verdict.run.gaps)
-
     def _closed(self, run: Run, report: RunReport | None) -> None:
         """Hear that a run has ended that no span ended."""
-        try:
-            with self._aside:
-                self._tell_closed(run, report)
-        except Exception as error:  # noqa: BLE001 -- called from the user's own code
-            self._fault(error)
-
-    def _tell_closed(self, run: Run, report: RunReport | None) -> None:
-        if report is None:
-            self._telemetry.run_left(run.agent)
-            return
-        self._timer.forget(run)
-        self._describe(run)
-        self._telemetry.run_ended(run.agent, report, run.gaps)
-        warn_if_unseen(run, report)
-
-    def _came_out(self, run: Run, stop: str, result: str) -> None:
-        """Hear that a stop is asked for, or what became of it, on any thread."""
-        try:
-            with self._aside:
-                self._telemetry.abort(stop, result, time.monotonic() - run.tripped.monotonic_s)
-                if not run.ended:
-                    self._describe(run)
-        except Exception as error:  # noqa: BLE001 -- there is nobody on that thread to tell
-            self._fault(error)
-
-    def _describe(self, run: Run) -> None:
-        self._telemetry.describe(run.top and run.top.live, run.id, run.report())
+        self._reactions.closed(run, report)

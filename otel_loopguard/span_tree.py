@@ -57,8 +57,7 @@ class Node(msgspec.Struct, eq=False):
     prevented: bool = False
     """Its step did not happen: the model request below it was refused."""
     vetoed: bool = False
-    """Its step did not happen: it was refused, and the span let the exception out; or another guard
-    has said so from the start, as in a recording."""
+    """Its step did not happen: the span let the refusal out, or says so from the start."""
     part_of: Node | None = None
     """The span that shows the same step, and is the one that counts."""
     below: Node | None = None

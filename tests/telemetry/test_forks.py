@@ -190,7 +190,8 @@ def test_locks_that_another_thread_holds_at_the_fork_are_free_in_the_child() -> 
 held, done = threading.Event(), threading.Event()
 
 def hold():
-    with guard._tracker.runs.lock, Slot.lock, guard._ladder._lock, guard._timer._watch.condition:
+    does = guard._reactions
+    with guard._tracker.runs.lock, Slot.lock, does.ladder._lock, does.timer._watch.condition:
         held.set()
         done.wait()
 

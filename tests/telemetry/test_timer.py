@@ -300,7 +300,7 @@ def test_runs_that_have_ended_are_let_go(process: Traced) -> None:
             process.work(1)
         with guarded_run(), process.agent():
             process.work(1)
-    timer: Any = guard._timer  # pyright: ignore[reportPrivateUsage]
+    timer: Any = guard._reactions.timer  # pyright: ignore[reportPrivateUsage]
 
     assert timer._watch.runs == {}
 
