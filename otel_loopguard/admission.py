@@ -125,7 +125,7 @@ def _prevent(run: Run, node: Node | None) -> None:
         elif above.is_open and above.refused:
             above.prevented = True
             return
-    for call in run.open_calls:
-        if call.refused and not call.prevented:
+    for call in reversed(run.open_calls):
+        if not call.prevented and (call.refused or (call.awaits and not call.read)):
             call.prevented = True
             return

@@ -63,8 +63,10 @@ def _below(
         if outer is not None:
             sharers.leave_to(run, told.opening)
             run.requested.take_over(root.requested, told.call_ids)
-    sharers.have_asked, sharers.at_work = True, None if run is root else run
-    _go_on(runs, run, node, told)
+    sharers.ask(told.opening, None if run is root else run)
+    # Some instrumentations do not make a call's span current while its request is made.
+    shows = _calls(node) or list(filter(None, [sharers.waiting()]))
+    _go_on(runs, run, shows, told)
     return run, opened
 
 
@@ -74,7 +76,7 @@ def _of_loop(
     if loop is None and not any(_keys(told)):
         return None, False
     run = loop or _opened(runs, node, told, None)
-    _go_on(runs, run, node, told)
+    _go_on(runs, run, _calls(node), told)
     return run, loop is None
 
 
@@ -88,7 +90,7 @@ def _opened(runs: RunFinder, node: Node | None, told: Told, outer: Run | None) -
     return run
 
 
-def _go_on(runs: RunFinder, run: Run, node: Node | None, told: Told) -> None:
+def _go_on(runs: RunFinder, run: Run, calls: list[Node], told: Told) -> None:
     runs.going.seen(run)
     for key in _keys(told):
         if runs.joins.find([key]) is not None:
@@ -96,11 +98,17 @@ def _go_on(runs: RunFinder, run: Run, node: Node | None, told: Told) -> None:
         runs.joins.keep(key, run)
     if run.trip is None:  # one that goes on asking is not kept by that
         run.last_ns = max(run.last_ns, time.time_ns())
-    for above in () if node is None else node.upwards():
-        if above.is_open and (above.awaits or above.kind == "llm") and above.run is not run:
-            above.move(run)
+    for call in calls:
+        if call.run is not run:
+            call.move(run)
             if run.kind == "joined" and (run.top is None or not run.top.is_open):
-                run.top = above
+                run.top = call
+
+
+def _calls(node: Node | None) -> list[Node]:
+    """Return the spans of model calls that a request is made below."""
+    above = () if node is None else node.upwards()
+    return [each for each in above if each.is_open and (each.awaits or each.kind == "llm")]
 
 
 def _keys(told: Told) -> Iterator[Key]:

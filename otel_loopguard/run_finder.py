@@ -80,7 +80,8 @@ class RunFinder(RunKeeper):
             name = named()
             if name is None:
                 known = self._around(node, step)
-                if known is not None and known.sharers.have_told and self._is_begun(step, record):
+                if known is not None and known.has_sharers and self._is_begun(step, record):
+                    known.sharers.await_request(node)
                     return None, False  # its request tells which of the loops it is of
             else:
                 known, opened = self._of_name(name, node, record)
@@ -155,7 +156,7 @@ class RunFinder(RunKeeper):
         if above is not None and above.is_abandoned:
             self.shut(above)
             above = None
-        if above is not None and step.kind == "tool":
+        if above is not None and (step.kind == "tool" or (node.awaits and node.run is None)):
             above = self._of_loop(above, step)
         if above is not None and above.kind != "root":
             return None if above.starts_over_at(node) else above
@@ -167,7 +168,7 @@ class RunFinder(RunKeeper):
         return above or context
 
     def _of_loop(self, run: Run, step: Step) -> Run:
-        """Return the run of a tool call where loops share a span: it is one of those that go on."""
+        """Return the run of a call that no request is made for, where loops share a span."""
         at_work = run.sharers.at_work
         if at_work is None or at_work.ended:
             return run

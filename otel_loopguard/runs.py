@@ -226,11 +226,13 @@ class Run:
         trip = self.trip
         return trip is not None and trip.is_pattern and self.sharers.have_told
 
-    def goes_on_with(self, told: Told) -> bool:
-        """Say whether a request is of this run, by what it tells.
+    @property
+    def has_sharers(self) -> bool:
+        """Whether there may be other loops below its span than its own."""
+        return self.sharers.are_several or self.gives_way
 
-        Until it trips, one that tells of no call is.
-        """
+    def goes_on_with(self, told: Told) -> bool:
+        """Say whether a request is of this run; until it trips, one that tells of no call is."""
         trip = self.trip
         if trip is None:
             return self.sharers.take(told)
@@ -264,6 +266,8 @@ class Run:
         """Take note that a call's span has ended."""
         self.open_calls.pop(node, None)
         self.open_tools.pop(node, None)
+        if step.kind == "llm":  # its request may have been made before anything was known of it
+            self.sharers.have_asked = True
         if step.response_id:
             self.responses[step.response_id] = Answer(node, ended_ns)
             if len(self.responses) > RESPONSES:

@@ -5,6 +5,7 @@ They are told apart by what their requests tell: calls made since a person spoke
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from otel_loopguard.decisions import Violation
@@ -12,30 +13,62 @@ from otel_loopguard.told import Told
 
 if TYPE_CHECKING:
     from otel_loopguard.runs import Run
+    from otel_loopguard.span_tree import Node
 
 HEIRS = 64
 """Other loops below one span that are known; past that the oldest is forgotten."""
+
+CALLS = 64
+"""Model calls below one span that are remembered while they wait for their requests."""
 
 
 class Sharers:
     """What model requests below one span tell of the loops that make them."""
 
-    __slots__ = ("_heirs", "_opening", "at_work", "have_asked")
+    __slots__ = (
+        "_asked_last",
+        "_heirs",
+        "_opening",
+        "_waiting",
+        "are_several",
+        "at_work",
+        "have_asked",
+    )
 
     def __init__(self) -> None:
-        self.have_asked = False
-        """A request has been made."""
+        self.have_asked = self.are_several = False
+        """A request has been made; some that begin otherwise than others have."""
+        self._asked_last: int | None = None
+        """The opening of the latest request."""
         self._opening: int | None = None
         """The opening of the loop that is the run's own; `None` until it tells of a call."""
         self._heirs: dict[int, Run] = {}
         """By its opening, the run of each other loop."""
         self.at_work: Run | None = None
         """The run of the loop that has asked last, if that is not this one."""
+        self._waiting: deque[Node] = deque(maxlen=CALLS)
 
     @property
     def have_told(self) -> bool:
         """Whether loops can be told from each other by now."""
         return self._opening is not None
+
+    def ask(self, opening: int, at_work: Run | None) -> None:
+        """Take note of a request, and whose it is if it is not of the run's own loop."""
+        self.are_several = self.are_several or self._asked_last not in (None, opening)
+        self.have_asked, self._asked_last, self.at_work = True, opening, at_work
+
+    def await_request(self, call: Node) -> None:
+        """Remember a model call of which its request is to say what loop it is of."""
+        self._waiting.append(call)
+
+    def waiting(self) -> Node | None:
+        """Return the model call that began last and is still open, and forget those before it."""
+        while self._waiting:
+            call = self._waiting.pop()
+            if call.is_open and call.run is None:
+                return call
+        return None
 
     def heir(self, opening: int) -> Run | None:
         """Return the run of the loop that began like this, if it has one of its own."""

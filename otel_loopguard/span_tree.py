@@ -99,7 +99,7 @@ class Node(msgspec.Struct, eq=False):
         """Belong to the run that its request is of; the end of it tells that run of its step."""
         if self.run is not None:
             self.run.open_calls.pop(self, None)
-        self.run, self.kind, self.read, self.claimed = run, None, False, True
+        self.run, self.kind, self.read, self.claimed, self.awaits = run, None, False, True, True
         run.open_calls[self] = None  # tools may begin before it has ended
 
     def placed(self, step: Step, *, timed: bool = True) -> Step:

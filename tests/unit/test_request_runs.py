@@ -16,6 +16,10 @@ from otel_loopguard.told import Told
 from tests._tracing import Traced
 
 LIMIT = Policy.none().with_limits(max_llm_calls=2)
+FREE = Policy.none().with_limits(max_llm_calls=99)
+REPEATED = {"rules": {"repeated_result": {"abort": 3}}}
+CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
+ECHO = "com.anthropic.sdk.python"
 
 
 @pytest.fixture
@@ -58,9 +62,7 @@ class Loop:
 
     @contextmanager
     def chat(self) -> Generator[Span]:
-        attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
-        tracer = self.process.tracer
-        with tracer.start_as_current_span("chat m", attributes=attributes) as span:
+        with self.process.tracer.start_as_current_span("chat m", attributes=CHAT) as span:
             yield span
             said = {"role": "assistant", "parts": [{"type": "text", "content": "so"}]}
             span.set_attribute("gen_ai.output.messages", json.dumps([said]))
@@ -286,6 +288,92 @@ def test_all_are_refused_where_it_cannot_be_told(process: Traced, case: str) -> 
         other = Loop(process, "b", ids=case != "no ids")
         other.response_id = "resp_1" if case == "kept by the provider" else ""
         assert other.until_refused() == 0
+
+
+def test_a_request_that_is_made_before_the_span_of_its_call(process: Traced) -> None:
+    """The gate may stand outside of the instrumentation."""
+    guard = process.guard(LIMIT, mode="enforce")
+    told: tuple[str, ...] = ()
+    with use_span(session(process), end_on_exit=True):
+        for number in range(2):
+            expected = told
+            admission = guard.admit(lambda told=expected: Told(told, 1))
+            with process.chat():
+                pass
+            assert admission is not None
+            admission.over(failed=False)
+            told = (f"call_{number}_id", *told)
+        with pytest.raises(RunAborted) as refused:
+            guard.admit(lambda: Told(told, 1))
+    assert refused.value.report.model_calls == 2
+
+
+@contextmanager
+def asked_beside(process: Traced, loop: Loop) -> Generator[None]:
+    """Ask while the span of the call is not current, as that of a stream is by OpenInference.
+
+    The Anthropic SDK's own span shows the call once more.
+    """
+    call = process.tracer.start_span("chat m", attributes=CHAT)
+    try:
+        loop.ask()
+        with process.provider.get_tracer(ECHO).start_as_current_span("chat m", attributes=CHAT):
+            yield
+    finally:
+        call.end()
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["alone", "several"])
+def test_calls_whose_spans_are_not_current_while_they_ask(
+    process: Traced, *, several: bool
+) -> None:
+    process.guard(FREE, mode="enforce")
+    loops = [Loop(process, name) for name in ("ab" if several else "a")]
+    with use_span(session(process), end_on_exit=True):
+        for number in range(4):
+            for loop in loops:
+                with asked_beside(process, loop):
+                    pass
+                loop.told = (f"{loop.name}{number}_id", *loop.told)
+        runs = [loop.run for loop in loops]
+        counted = [(run.report().model_calls, run.ahead) for run in runs if run is not None]
+    # The other's first call is the span's: it has told of none.
+    assert counted == ([(8, 0), (3, 0)] if several else [(4, 0)])
+
+
+def test_a_refused_call_whose_span_is_not_current_is_no_step(process: Traced) -> None:
+    process.guard(Policy.from_mapping(REPEATED, base=Policy.none()), mode="enforce")
+    refused = 0
+    with use_span(session(process), end_on_exit=True):
+        loop = Loop(process, "a")
+        for number in range(5):
+            try:
+                with asked_beside(process, loop), process.tool():
+                    pass
+            except RunAborted:
+                refused += 1
+            else:
+                loop.told = (f"a{number}_id", *loop.told)
+    assert loop.run is not None
+    assert (loop.run.report().model_calls, refused) == (3, 2)
+    assert process.total("loopguard.steps.after.trip") == 0
+
+
+def test_calls_that_two_loops_make_at_once(process: Traced) -> None:
+    process.guard(FREE, mode="enforce")
+    loops = [Loop(process, "a"), Loop(process, "b")]
+    with use_span(session(process), end_on_exit=True):
+        for number in range(4):
+            calls = [process.tracer.start_span("chat m", attributes=CHAT) for _ in loops]
+            for loop, call in zip(loops, calls, strict=True):
+                with use_span(call):
+                    loop.ask()
+            for loop, call in zip(loops, calls, strict=True):
+                call.end()
+                loop.told = (f"{loop.name}{number}_id", *loop.told)
+        runs = [loop.run for loop in loops]
+        counted = [(run.report().model_calls, run.ahead) for run in runs if run is not None]
+    assert counted == [(8, 0), (3, 0)]
 
 
 def test_a_pattern_of_model_turns_without_calls_is_of_all(process: Traced) -> None:
