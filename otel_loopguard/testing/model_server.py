@@ -23,6 +23,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from otel_loopguard.testing._loopback import serving
+from otel_loopguard.testing.anthropic_messages import ANTHROPIC_MESSAGES
 from otel_loopguard.testing.openai_chat import OPENAI_CHAT
 from otel_loopguard.testing.openai_errors import error_body
 from otel_loopguard.testing.openai_responses import OPENAI_RESPONSES
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-FORMATS: Sequence[WireFormat] = (OPENAI_CHAT, OPENAI_RESPONSES)
+FORMATS: Sequence[WireFormat] = (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC_MESSAGES)
 """Every API that the server speaks."""
 
 _OK = 200
@@ -82,6 +83,11 @@ class ModelServer:
     def url(self) -> str:
         """The base address for OpenAI clients, `/v1` included."""
         return f"{self._root}/v1"
+
+    @property
+    def root(self) -> str:
+        """The base address for Anthropic clients, which add `/v1` themselves."""
+        return self._root
 
     @property
     def requests(self) -> list[ModelRequest]:
