@@ -5,22 +5,28 @@ python := $(shell for p in python3 python3.13 python3.12 python3.11 python3.10 \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo "$$p" && break; done)
 in = @$(or $(python),$(error no Python from 3.10 on was found)) scripts/environment.py $(which)
 synchronised := $(if $(filter output-sync,$(.FEATURES)),--output-sync)
-frameworks := openai-agents pydantic-ai langchain
+# Those that have an extra, whose tests belong to every `make test`, and all whose tests there are.
+first-frameworks := openai-agents pydantic-ai langchain
+frameworks := $(first-frameworks) anthropic
 core := $(wildcard tests/unit tests/properties tests/cases tests/telemetry tests/cli README.md docs otel_loopguard)
 
 benchmarks := $(sort $(wildcard benchmarks/bench_*.py))
 
 .PHONY: demo test test-core test-frameworks $(frameworks:%=test-framework-%) test-providers \
-	test-system test-oldest test-all-pythons test-core-install pythons coverage lint types docs bench \
-	mutants recordings-page rule-pages policy-schema bench-peers $(benchmarks) build requirements clean
+	test-first-frameworks test-system test-oldest test-all-pythons test-core-install pythons coverage \
+	lint types docs bench mutants recordings-page rule-pages stopping-rows stopping-page policy-schema \
+	bench-peers $(frameworks:%=stopping-rows-%) $(benchmarks) build requirements clean
 
-test: test-core test-frameworks
+test: test-core test-first-frameworks
 
 demo:
 	$(in) demo python examples/demo
 
 test-core:
 	$(in) test pytest -n auto --dist loadfile $(core)
+
+test-first-frameworks:
+	@$(MAKE) --no-print-directory --jobs=3 $(synchronised) $(first-frameworks:%=test-framework-%)
 
 test-frameworks:
 	@$(MAKE) --no-print-directory --jobs=3 $(synchronised) $(frameworks:%=test-framework-%)
@@ -79,6 +85,18 @@ recordings-page:
 
 rule-pages:
 	$(in) dev python -m scripts.rule_pages
+
+# What is measured becomes what the tests expect: look at the difference. With
+# `frameworks="langchain anthropic"` those only.
+stopping-rows:
+	@$(MAKE) --no-print-directory $(synchronised) $(frameworks:%=stopping-rows-%)
+	@$(MAKE) --no-print-directory stopping-page
+
+$(frameworks:%=stopping-rows-%): stopping-rows-%:
+	$(in) $* pytest tests/frameworks/test_$(firstword $(subst -, ,$*))*.py -k TestMatrix --measure
+
+stopping-page:
+	$(in) dev python -m scripts.stopping_page
 
 policy-schema:
 	$(in) dev python -m scripts.policy_schema

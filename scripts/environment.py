@@ -46,6 +46,8 @@ class Environment(NamedTuple):
 
 
 FRAMEWORKS = ("langchain", "openai-agents", "pydantic-ai")
+WITHOUT_EXTRA = ("anthropic",)
+"""Frameworks that are tried, and that no extra installs."""
 TESTED_EXTRAS = ("cli", "cost", "otlp", "testing")
 ENVIRONMENTS = {
     "uv": Environment(groups=("uv",)),
@@ -53,6 +55,7 @@ ENVIRONMENTS = {
     "test": Environment(TESTED_EXTRAS, ("test",)),
     "oldest": Environment(TESTED_EXTRAS, ("test",), "lowest-direct"),
     **{name: Environment((name, "testing"), (name,)) for name in FRAMEWORKS},
+    **{name: Environment(("testing",), (name,)) for name in WITHOUT_EXTRA},
     "providers": Environment(("otlp", "testing"), ("providers",)),
     "demo": Environment(("cli", "openai-agents", "otlp", "pydantic-ai", "testing"), ("demo",)),
     "dev": Environment(("all",), ("dev",)),

@@ -14,6 +14,7 @@ import pytest
 from otel_loopguard import Policy, guarded_run
 from tests.frameworks._expected import ANSWER, HEALTHY, REPEATED, aborted, ended_runs
 from tests.frameworks._notebook import Notebook, notebook
+from tests.frameworks._surroundings import Around
 from tests.frameworks._workbench import Counts, Outcome, Scene, Workbench
 
 WAIT_S = 20
@@ -31,6 +32,52 @@ def around(scene: Scene, *, one_span: bool) -> AbstractContextManager[object]:
     return scene.span("request") if one_span else nullcontext()
 
 
+async def in_one_loop(
+    scene: Scene, mode: str, around: tuple[Around | None, Around | None] = (None, None)
+) -> tuple[Outcome, Outcome]:
+    """Play a runaway, and a healthy run that lasts until the runaway is over, in one event loop."""
+    over = asyncio.Event()
+
+    async def runaway() -> Outcome:
+        outcome = await scene.played(mode, around=around[0])
+        over.set()
+        return outcome
+
+    async def lookup(query: str) -> str:
+        """Look a key up, once the runaway is over."""
+        scene.calls.append("finish3")
+        await asyncio.wait_for(over.wait(), WAIT_S)
+        return f"the value of {query}"
+
+    tools = (scene.tools("finish3")[0], lookup)
+    healthy = scene.played(mode, "finish3", tools=tools, around=around[1])
+    return await asyncio.gather(runaway(), healthy)
+
+
+def in_two_threads(
+    scene: Scene, mode: str, around: tuple[Around | None, Around | None] = (None, None)
+) -> tuple[Outcome, Outcome]:
+    """Play a runaway, and a healthy run that lasts until the runaway is over, in two threads."""
+    over = threading.Event()
+
+    def runaway() -> Outcome:
+        outcome = scene.play(mode, around=around[0])
+        over.set()
+        return outcome
+
+    def lookup(query: str) -> str:
+        """Look a key up, once the runaway is over."""
+        scene.calls.append("finish3")
+        assert over.wait(WAIT_S)
+        return f"the value of {query}"
+
+    tools = (scene.tools("finish3")[0], lookup)
+    with ThreadPoolExecutor(2) as pool:
+        healthy = pool.submit(scene.play, mode, "finish3", tools=tools, around=around[1])
+        stopped = pool.submit(runaway)
+    return stopped.result(), healthy.result()
+
+
 class TestTwoAtOnce:
     """A healthy run that lasts until the runaway beside it has been stopped."""
 
@@ -40,49 +87,14 @@ class TestTwoAtOnce:
         self, bench: Workbench, awaited_mode: str, *, one_span: bool, in_blocks: bool
     ):
         with bench.guarded() as scene, around(scene, one_span=one_span):
-            both = self._both(scene, awaited_mode, in_blocks=in_blocks)
-            stopped, healthy = asyncio.run(both)
+            blocks = (guarded_run(), guarded_run()) if in_blocks else (None, None)
+            stopped, healthy = asyncio.run(in_one_loop(scene, awaited_mode, blocks))
         self._only_the_runaway_was_stopped(scene, stopped, healthy)
 
     def test_in_two_threads(self, bench: Workbench, blocking_mode: str):
-        over = threading.Event()
-
-        def runaway() -> Outcome:
-            outcome = scene.play(blocking_mode)
-            over.set()
-            return outcome
-
-        def lookup(query: str) -> str:
-            """Look a key up, once the runaway is over."""
-            scene.calls.append("finish3")
-            assert over.wait(WAIT_S)
-            return f"the value of {query}"
-
-        with bench.guarded() as scene, ThreadPoolExecutor(2) as pool:
-            tools = (scene.tools("finish3")[0], lookup)
-            healthy = pool.submit(scene.play, blocking_mode, "finish3", tools=tools)
-            stopped = pool.submit(runaway)
-        self._only_the_runaway_was_stopped(scene, stopped.result(), healthy.result())
-
-    @staticmethod
-    async def _both(scene: Scene, mode: str, *, in_blocks: bool) -> tuple[Outcome, Outcome]:
-        over = asyncio.Event()
-        blocks = [guarded_run() if in_blocks else None for _ in range(2)]
-
-        async def runaway() -> Outcome:
-            outcome = await scene.played(mode, around=blocks[0])
-            over.set()
-            return outcome
-
-        async def lookup(query: str) -> str:
-            """Look a key up, once the runaway is over."""
-            scene.calls.append("finish3")
-            await asyncio.wait_for(over.wait(), WAIT_S)
-            return f"the value of {query}"
-
-        tools = (scene.tools("finish3")[0], lookup)
-        healthy = scene.played(mode, "finish3", tools=tools, around=blocks[1])
-        return await asyncio.gather(runaway(), healthy)
+        with bench.guarded() as scene:
+            stopped, healthy = in_two_threads(scene, blocking_mode)
+        self._only_the_runaway_was_stopped(scene, stopped, healthy)
 
     @staticmethod
     def _only_the_runaway_was_stopped(scene: Scene, stopped: Outcome, healthy: Outcome) -> None:
@@ -171,4 +183,11 @@ class TestOtherRequests:
         assert notes.paths == ["/v1/search"] * 3
 
 
-__all__ = ["TestOneAfterAnother", "TestOneInsideAnother", "TestOtherRequests", "TestTwoAtOnce"]
+__all__ = [
+    "TestOneAfterAnother",
+    "TestOneInsideAnother",
+    "TestOtherRequests",
+    "TestTwoAtOnce",
+    "in_one_loop",
+    "in_two_threads",
+]

@@ -11,6 +11,7 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
 from otel_loopguard.steps import StepKind
+from tests._zero_code import Figure, Surroundings
 
 AGENT = "assistant"
 """What every framework is to call its agent."""
@@ -46,6 +47,25 @@ class Instrument(Protocol):
         ...
 
 
+class Reason(NamedTuple):
+    """Why a figure of `_contract_matrix` is not at its target, in some surroundings and modes."""
+
+    figure: Figure
+    why: str
+    around: tuple[Surroundings, ...] = ()
+    """Those that it speaks of; all of them if none is named."""
+    modes: tuple[str, ...] = ()
+    """As `around`."""
+
+    def explains(self, figure: Figure, around: Surroundings, mode: str) -> bool:
+        """Whether it speaks of this figure of a row."""
+        return (
+            figure == self.figure
+            and around in (self.around or (around,))
+            and mode in (self.modes or (mode,))
+        )
+
+
 class Framework(NamedTuple):
     """A framework as its contract test describes it. Every run makes an agent and a client anew."""
 
@@ -72,6 +92,14 @@ class Framework(NamedTuple):
     stumbles: frozenset[str] = frozenset()
     """Modes in which it takes what is raised and is no `Exception` for a result, and fails over it:
     the caller gets an error that says nothing of the stop."""
+    title: str = ""
+    """What the documentation calls it."""
+    packages: tuple[str, ...] = ()
+    """The distributions whose versions are noted: the framework's, the client's, the spans'."""
+    surroundings: tuple[Surroundings, ...] = ("nothing",)
+    """What stands around its runs in `_contract_matrix`."""
+    reasons: tuple[Reason, ...] = ()
+    """Why figures of its rows are not those that are aimed at."""
 
     @property
     def stopped_by(self) -> str:

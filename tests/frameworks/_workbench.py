@@ -14,11 +14,12 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import Span
 
-from otel_loopguard import AbortHook, LoopGuardSpanProcessor, Policy, guarded_run
+from otel_loopguard import AbortHook, LoopGuardSpanProcessor, Policy
 from otel_loopguard.options.kinds import AbortException, BuiltIn
 from otel_loopguard.policy import Mode
 from otel_loopguard.testing import ModelServer
 from tests.frameworks._framework import Framework, Job, Tool
+from tests.frameworks._surroundings import Around
 
 Labels = Mapping[str, Any]
 
@@ -37,7 +38,7 @@ class Outcome(NamedTuple):
     """What the caller of an agent got, and what the run cost."""
 
     answer: str | None
-    error: Exception | None
+    error: BaseException | None
     counts: Counts
 
 
@@ -85,9 +86,9 @@ class Scene:
         script: str = "endless",
         *,
         tools: Sequence[Tool] | None = None,
-        around: guarded_run | None = None,
+        around: Around | None = None,
     ) -> Outcome:
-        """Run an agent to its end, inside a block if one is given."""
+        """Run an agent to its end, inside a block or a span if one is given."""
         if mode in self.framework.awaited:
             return asyncio.run(self.played(mode, script, tools=tools, around=around))
         before, answer, error = self.counts(script), None, None
@@ -104,13 +105,15 @@ class Scene:
         script: str = "endless",
         *,
         tools: Sequence[Tool] | None = None,
-        around: guarded_run | None = None,
+        around: Around | None = None,
     ) -> Outcome:
-        """Run an agent to its end in the running task, inside a block if one is given."""
+        """Run an agent to its end in the running task, inside a block or a span if one is given."""
         before, answer, error = self.counts(script), None, None
         try:
             async with nullcontext() if around is None else around:
                 answer = await self.framework.awaited[mode](self._job(script, tools))
+        except asyncio.CancelledError as cancelled:  # the guard's last resort, with no block around
+            error = cancelled
         except Exception as caught:  # noqa: BLE001 -- frameworks wrap what stopped them
             error = caught
         return Outcome(answer, error, self.counts(script) - before)

@@ -7,13 +7,14 @@ from operator import attrgetter
 
 import pytest
 
-for part in ("calm", "company", "hooks", "limits", "stops", "veto"):
+for part in ("calm", "company", "hooks", "limits", "matrix", "stops", "veto"):
     pytest.register_assert_rewrite(f"tests.frameworks._contract_{part}")
-pytest.register_assert_rewrite("tests.frameworks._expected")
+pytest.register_assert_rewrite("tests.frameworks._expected", "tests.frameworks._rows")
 
 from otel_loopguard import AbortRequest  # noqa: E402 -- asserts are rewritten on import
 from otel_loopguard.testing import model_server  # noqa: E402
 from tests.frameworks._framework import Framework  # noqa: E402
+from tests.frameworks._rows import Rows, path_of  # noqa: E402
 from tests.frameworks._workbench import Counts, Stopped, Workbench  # noqa: E402
 
 REQUESTS = 40
@@ -22,6 +23,11 @@ REQUESTS = 40
 
 framework_of: Callable[[object], Framework] = attrgetter("module.FRAMEWORK")
 """Returns the framework that a test's module describes."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the rows of `_contract_matrix` be written instead of compared."""
+    parser.addoption("--measure", action="store_true", help="write tests/testdata/zero_code anew")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -35,6 +41,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize(
                 name, tuple(modes), indirect=shared, scope="module" if shared else None
             )
+    if "surroundings" in metafunc.fixturenames:
+        metafunc.parametrize("surroundings", framework_of(metafunc).surroundings)
 
 
 @pytest.fixture
@@ -42,6 +50,13 @@ def bench(request: pytest.FixtureRequest) -> Generator[Workbench]:
     """The framework of this module in front of a scripted server of its own."""
     with model_server(cap=REQUESTS) as server:
         yield Workbench(framework_of(request), server)
+
+
+@pytest.fixture
+def rows(request: pytest.FixtureRequest) -> Rows:
+    """The committed rows of this module's framework."""
+    measuring = bool(request.config.getoption("--measure", default=False))
+    return Rows(framework_of(request), path_of(request.path), measuring=measuring)
 
 
 @pytest.fixture(scope="module")

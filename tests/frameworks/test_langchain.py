@@ -24,6 +24,7 @@ from tests.frameworks._contract_company import (
 )
 from tests.frameworks._contract_hooks import TestCancel, TestHooks
 from tests.frameworks._contract_limits import TestHiddenContent, TestModelCalls, TestOtherLimits
+from tests.frameworks._contract_matrix import TestMatrix
 from tests.frameworks._contract_stops import TestGuardedRun, TestStop
 from tests.frameworks._contract_veto import TestBaseForm, TestVeto
 from tests.frameworks._framework import AGENT, CAP, Framework, Job, genai_content
@@ -104,6 +105,14 @@ FRAMEWORK = Framework(
     run_agent=AGENT,
     spans_above=1,
     stumbles=frozenset({"async", "async-stream"}),
+    title="LangChain `create_agent`",
+    packages=(
+        "langchain",
+        "langgraph",
+        "langchain-openai",
+        "openai",
+        "opentelemetry-instrumentation-genai-langchain",
+    ),
 )
 
 __all__ = [
@@ -114,6 +123,7 @@ __all__ = [
     "TestHealthy",
     "TestHiddenContent",
     "TestHooks",
+    "TestMatrix",
     "TestModelCalls",
     "TestObserve",
     "TestOneAfterAnother",

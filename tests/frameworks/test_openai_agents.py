@@ -29,6 +29,7 @@ from tests.frameworks._contract_company import (
 )
 from tests.frameworks._contract_hooks import TestCancel, TestHooks
 from tests.frameworks._contract_limits import TestHiddenContent, TestModelCalls, TestOtherLimits
+from tests.frameworks._contract_matrix import TestMatrix
 from tests.frameworks._contract_stops import TestGuardedRun, TestStop
 from tests.frameworks._contract_veto import TestBaseForm, TestVeto
 from tests.frameworks._framework import AGENT, CAP, Framework, Job, genai_content, thread_loop
@@ -101,6 +102,13 @@ FRAMEWORK = Framework(
     run_agent="Agent workflow",
     spans_above=2,
     vetoed=frozenset({"llm"}),
+    title="OpenAI Agents SDK",
+    packages=(
+        "openai-agents",
+        "openai",
+        "opentelemetry-instrumentation-genai-openai-agents",
+        "opentelemetry-instrumentation-genai-openai",
+    ),
 )
 
 __all__ = [
@@ -111,6 +119,7 @@ __all__ = [
     "TestHealthy",
     "TestHiddenContent",
     "TestHooks",
+    "TestMatrix",
     "TestModelCalls",
     "TestObserve",
     "TestOneAfterAnother",

@@ -17,14 +17,10 @@ from opentelemetry.trace import use_span
 from otel_loopguard import Policy, RunAborted, abort_of
 from tests.frameworks._expected import ANSWER, HEALTHY, REPEATED
 from tests.frameworks._framework import CAP
+from tests.frameworks._openai_loop import OPENAI_LOOP as FRAMEWORK
+from tests.frameworks._openai_loop import Messages, calls_of, note, schema
+from tests.frameworks._plain_loop import TooManyTurnsError, carried_out
 from tests.frameworks._workbench import Counts, Scene, Workbench
-from tests.frameworks.test_openai_client import (
-    FRAMEWORK,
-    Messages,
-    TooManyTurnsError,
-    carry_out,
-    schema,
-)
 
 CALLS = 5
 ONLY_CALLS = Policy.none().with_limits(max_llm_calls=CALLS)
@@ -52,12 +48,8 @@ def turns(
             said = completion.choices[0].message
             if not said.tool_calls:
                 return said.content or ""
-            calls = [
-                (call.id, call.function.name, call.function.arguments)
-                for call in said.tool_calls
-                if call.type == "function"
-            ]
-            carry_out(sent, calls, tools)
+            calls = calls_of(said)
+            note(sent, calls, carried_out(calls, tools))
             yield
     raise TooManyTurnsError
 
@@ -264,11 +256,6 @@ class TestStubborn:
                         except BaseException as error:  # noqa: BLE001 -- the hazard
                             refused += abort_of(error) is not None
                             continue
-                        turn = said.choices[0].message
-                        calls = [
-                            (call.id, call.function.name, call.function.arguments)
-                            for call in turn.tool_calls or ()
-                            if call.type == "function"
-                        ]
-                        carry_out(messages, calls, tools)
+                        calls = calls_of(said.choices[0].message)
+                        note(messages, calls, carried_out(calls, tools))
         assert (scene.counts(), refused) == (REPEATED, CAP - 5)

@@ -20,6 +20,7 @@ from tests.frameworks._contract_company import (
 )
 from tests.frameworks._contract_hooks import TestCancel, TestHooks
 from tests.frameworks._contract_limits import TestHiddenContent, TestModelCalls, TestOtherLimits
+from tests.frameworks._contract_matrix import TestMatrix
 from tests.frameworks._contract_stops import TestGuardedRun, TestStop
 from tests.frameworks._contract_veto import TestBaseForm, TestVeto
 from tests.frameworks._framework import AGENT, CAP, Framework, Job, thread_loop
@@ -84,6 +85,11 @@ FRAMEWORK = Framework(
     run_agent=AGENT,
     spans_above=1,
     vetoed=frozenset({"llm", "tool"}),
+    title="Pydantic AI",
+    packages=(
+        "pydantic-ai-slim",
+        "openai",
+    ),
 )
 
 __all__ = [
@@ -94,6 +100,7 @@ __all__ = [
     "TestHealthy",
     "TestHiddenContent",
     "TestHooks",
+    "TestMatrix",
     "TestModelCalls",
     "TestObserve",
     "TestOneAfterAnother",
