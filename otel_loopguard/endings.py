@@ -48,7 +48,9 @@ _FILTERED = frozenset(
     )
 )
 _NONE = frozenset[str]()
-_TOOLS = frozenset(("tool_calls", "tool_call", "tool_use", "tool-calls", "function_call"))
+_TOOLS = frozenset(
+    ("tool_calls", "tool_call", "tool_use", "tool-calls", "function_call", "function_calls")
+)
 
 
 def ending_of(step: Step) -> Status:

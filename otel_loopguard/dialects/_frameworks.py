@@ -8,16 +8,20 @@
 - smolagents, DSPy: `final_answer` and `finish` are tools by which the model answers. Calls may be
   asked for in plain text, so that an answer without one may still ask for some; and DSPy has the
   history of the run in each question, where nothing tells what is new.
+- AutoGen: why a model stopped stands nowhere but in the JSON of its answer.
 - Google ADK: with ADK 2 the model calls overwrite each other on the agent's span, whose kind
   becomes LLM before it ends. The call's id is written into each result.
 """
 
 from __future__ import annotations
 
+import msgspec
+
+from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN, Unknown
 from otel_loopguard.dialects._llama_index import Outcome, outcome
 from otel_loopguard.dialects._tools import structure, tool_answer
-from otel_loopguard.dialects._values import content, is_mapping
+from otel_loopguard.dialects._values import content, is_mapping, parsed, text
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import StepKind, ToolCall
 
@@ -28,6 +32,7 @@ _SMOLAGENTS = f"{_PACKAGES}smolagents"
 _DSPY = f"{_PACKAGES}dspy"
 _AGNO = f"{_PACKAGES}agno"
 _CREWAI = f"{_PACKAGES}crewai"
+_AUTOGEN = f"{_PACKAGES}autogen_agentchat"
 _ADK = "gcp.vertex.agent"
 
 AGENTS_BY_NAME = frozenset({_LANGCHAIN, _LLAMA_INDEX})
@@ -47,6 +52,13 @@ VETOABLE: frozenset[tuple[str, StepKind]] = frozenset(
 clients, LangChain, LlamaIndex and the OpenAI Agents SDK swallow it."""
 _PYTHON_CALLS = frozenset({_SMOLAGENTS, _DSPY, _LLAMA_INDEX})
 _ANSWERING_TOOL = {_SMOLAGENTS: "final_answer", _DSPY: "finish"}
+
+
+class _Ended(msgspec.Struct, frozen=True, kw_only=True):
+    finish_reason: object = None
+
+
+_ENDED = msgspec.json.Decoder(_Ended)
 
 
 def is_agent_by_name(record: SpanRecord) -> bool:
@@ -69,6 +81,14 @@ def asks_no_model(record: SpanRecord) -> bool:
 def is_answer(record: SpanRecord, tool: str) -> bool:
     """Say whether a tool is the framework's own way of answering."""
     return _ANSWERING_TOOL.get(record.scope) == tool
+
+
+def finish_reason(record: SpanRecord) -> str:
+    """Return why a model stopped, where its answer alone says so; else ""."""
+    if record.scope != _AUTOGEN:
+        return ""
+    ended = parsed(record.attributes.get(semconv.OPENINFERENCE_OUTPUT_VALUE), _ENDED)
+    return "" if ended is None else text(ended.finish_reason)
 
 
 def requests(

@@ -143,7 +143,7 @@ def _llm(record: SpanRecord) -> Step | None:
     if frameworks.is_agent_after_all(record):
         return _agent(record)
     attributes, limit = record.attributes, record.value_length_limit
-    reason = first_text(attributes, _FINISH_REASON)
+    reason = first_text(attributes, _FINISH_REASON) or frameworks.finish_reason(record)
     answer = flattened_answer(attributes, semconv.LLM_OUTPUT_MESSAGES, _LAYOUT, limit)
     step = Step(
         kind="llm",

@@ -338,6 +338,22 @@ def test_other_tools_are_executions(record: SpanRecord):
     assert read(record).kind == "tool"
 
 
+@pytest.mark.parametrize(
+    ("answer", "reasons"),
+    [
+        ('{"finish_reason": "stop", "content": "done"}', ("stop",)),
+        ('{"finish_reason": null}', ()),
+        ("__REDACTED__", ()),
+        (None, ()),
+    ],
+)
+def test_autogen_says_in_its_answer_why_a_model_stopped(answer: str | None, reasons: object):
+    said = {} if answer is None else {"output.value": answer}
+    assert read(openinference("LLM", said, package="autogen_agentchat")).finish_reasons == reasons
+    # Elsewhere it may be the text of an answer.
+    assert read(openinference("LLM", said, package="crewai")).finish_reasons == ()
+
+
 @pytest.mark.parametrize("package", ["dspy", "smolagents"])
 def test_an_answer_without_calls_may_ask_for_tools_in_plain_text(package: str):
     said = {f"{ANSWER}.role": "assistant", f"{ANSWER}.content": "search"}

@@ -42,6 +42,7 @@ def turn(
         pytest.param(turn("tool_use"), "running", id="tool_use"),
         pytest.param(turn("tool-calls"), "running", id="tool-calls"),
         pytest.param(turn("function_call"), "running", id="function_call"),
+        pytest.param(turn("function_calls"), "running", id="function_calls"),
         pytest.param(turn("stop", "tool_calls"), "running", id="one of two reasons"),
         pytest.param(turn("pause_turn"), "running", id="another reason"),
         pytest.param(turn(), "running", id="no reason: never from prose"),
@@ -84,7 +85,7 @@ def test_every_spelling_of_an_ending(reasons: str, status: Status) -> None:
 
 
 @pytest.mark.parametrize(
-    "reason", ["tool_calls", "tool_call", "tool_use", "tool-calls", "function_call"]
+    "reason", ["tool_calls", "tool_call", "tool_use", "tool-calls", "function_call", "function_calls"]
 )
 def test_every_spelling_of_asking_for_tools(reason: str) -> None:
     assert asks_for_tools(turn(reason))
