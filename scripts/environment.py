@@ -45,7 +45,7 @@ class Environment(NamedTuple):
     """Whether packages that cannot be installed are left out, rather than the whole environment."""
 
 
-FRAMEWORKS = ("langchain", "openai-agents", "pydantic-ai")
+FRAMEWORKS = ("autogen", "crewai", "langchain", "openai-agents", "pydantic-ai")
 WITHOUT_EXTRA = ("anthropic",)
 """Frameworks that are tried, and that no extra installs."""
 TESTED_EXTRAS = ("cli", "cost", "otlp", "testing")

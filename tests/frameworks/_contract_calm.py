@@ -75,9 +75,10 @@ class TestObserve:
         once = {(rule, action) for rule, action, _, _ in written}
         assert len(once) == len(written)
         assert {each["on"] for each in violations(scene)} == {bench.framework.agent_span}
+        status = bench.framework.at_cap_status
         assert run_attributes(scene) == [
             {
-                "run.status": "running",
+                "run.status": status,
                 "run.steps": sum(bench.framework.at_cap),
                 "tripped": True,
                 "rule": "repeated_result",
@@ -85,7 +86,7 @@ class TestObserve:
             }
         ]
         assert stops(scene) == {}
-        assert ended_runs(scene) == {("running", True): 1}
+        assert ended_runs(scene) == {(status, True): 1}
 
     def test_hooks_that_were_passed_stay_silent(
         self, bench: Workbench, mode: str, caplog: pytest.LogCaptureFixture

@@ -36,7 +36,7 @@ async def in_one_loop(
     scene: Scene, mode: str, around: tuple[Around | None, Around | None] = (None, None)
 ) -> tuple[Outcome, Outcome]:
     """Play a runaway, and a healthy run that lasts until the runaway is over, in one event loop."""
-    over = asyncio.Event()
+    over = threading.Event()  # a framework may run the tool in another loop
 
     async def runaway() -> Outcome:
         outcome = await scene.played(mode, around=around[0])
@@ -46,7 +46,7 @@ async def in_one_loop(
     async def lookup(query: str) -> str:
         """Look a key up, once the runaway is over."""
         scene.calls.append("finish3")
-        await asyncio.wait_for(over.wait(), WAIT_S)
+        assert await asyncio.to_thread(over.wait, WAIT_S)
         return f"the value of {query}"
 
     tools = (scene.tools("finish3")[0], lookup)
@@ -131,8 +131,9 @@ class TestOneInsideAnother:
             raise inner.error or AssertionError(query)
 
         tried: list[Outcome] = []
+        block = guarded_run() if bench.framework.cancelled else None
         with bench.guarded() as scene:
-            outcome = scene.play(awaited_mode, "finish3", tools=[delegate])
+            outcome = scene.play(awaited_mode, "finish3", tools=[delegate], around=block)
         assert [inner.counts for inner in tried] == [REPEATED]
         assert aborted(tried[0]).report.rule == "repeated_result"
         # Whatever the outer agent makes of its tool's failure: its next request does not leave.
@@ -140,7 +141,8 @@ class TestOneInsideAnother:
         assert outcome.counts == Counts(requests=1, executions=1)
         report = aborted(outcome).report
         # The inner agent's five executions: the call that runs it is none of its own.
-        assert (report.model_calls, report.tool_calls) == (6, 5)
+        # A request whose task was cancelled on the way to the gate has left, for all that shows.
+        assert (report.model_calls, report.tool_calls) == (6 + bench.framework.cancelled, 5)
         assert ended_runs(scene) == {("aborted", True): 1}
 
 

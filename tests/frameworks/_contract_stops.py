@@ -55,8 +55,8 @@ class TestStop:
     def test_events_point_to_the_offending_spans(self, stopped: Stopped):
         scene = stopped.scene
         turns, tools = (
-            [f"{key_of(span).span_id:016x}" for span in scene.named(name)]
-            for name in ("chat endless", "execute_tool search")
+            [f"{key_of(span).span_id:016x}" for span in scene.named(*names)]
+            for names in (scene.framework.model_spans, [scene.framework.tool_span])
         )
         written = violations(scene)
         assert [each["loopguard.step.span_id"] for each in written] == [
@@ -140,7 +140,7 @@ class TestGuardedRun:
             outcome.error.report, duration_s=left.duration_s, after_trip_s=left.after_trip_s
         )
         assert raised == left
-        [run] = scene.named(bench.framework.run_span)
+        [run] = scene.named(bench.framework.block_span or bench.framework.run_span)
         assert (run.attributes or {})["loopguard.run.id"] == "order-4711"
         assert ended_runs(scene) == {("aborted", True): 1}
 

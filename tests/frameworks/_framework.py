@@ -74,8 +74,8 @@ class Framework(NamedTuple):
     """Ways to run an agent from code that has no event loop, by mode."""
     awaited: Mapping[str, AsyncRun]
     """Ways to run an agent inside an event loop, by mode."""
-    capped: type[Exception]
-    """What the caller gets at the framework's own limit."""
+    capped: type[Exception | None]
+    """What the caller gets at the framework's own limit; that of `None` if it is an answer."""
     at_cap: tuple[int, int]
     """Model requests and tool executions of a runaway that is ended by that limit."""
     run_span: str
@@ -85,7 +85,7 @@ class Framework(NamedTuple):
     run_agent: str
     """The agent's name as the metrics of the run have it."""
     spans_above: int
-    """How many spans a run has above those of its model and tool calls."""
+    """How many spans a healthy run has besides one for each of its model and tool calls."""
     vetoed: frozenset[StepKind] = frozenset()
     """The kinds of steps whose spans let an exception out when they start: a refused one does not
     happen."""
@@ -100,6 +100,17 @@ class Framework(NamedTuple):
     """What stands around its runs in `_contract_matrix`."""
     reasons: tuple[Reason, ...] = ()
     """Why figures of its rows are not those that are aimed at."""
+    model_spans: tuple[str, ...] = ("chat endless",)
+    """The names that the span of a runaway's model call may have."""
+    tool_span: str = "execute_tool search"
+    """The name of the span that a runaway's tool call is known by."""
+    block_span: str = ""
+    """The topmost span in a `guarded_run`; empty if the block makes none in the provider."""
+    at_cap_status: str = "running"
+    """How a runaway counts that is ended by that limit."""
+    cancelled: bool = False
+    """Whether a run that goes on after a stop is cancelled before its next request is refused: its
+    requests are made in tasks of their own."""
 
     @property
     def stopped_by(self) -> str:

@@ -136,9 +136,9 @@ class Scene:
         """The spans that have been exported, in the order of their ends."""
         return self._exporter.get_finished_spans()
 
-    def named(self, name: str) -> list[ReadableSpan]:
-        """Return the exported spans of a name."""
-        return [span for span in self.spans if span.name == name]
+    def named(self, *names: str) -> list[ReadableSpan]:
+        """Return the exported spans of these names."""
+        return [span for span in self.spans if span.name in names]
 
     def paths(self) -> list[str]:
         """Return for each exported span the names from its root down to it, sorted."""

@@ -85,7 +85,8 @@ def test_every_spelling_of_an_ending(reasons: str, status: Status) -> None:
 
 
 @pytest.mark.parametrize(
-    "reason", ["tool_calls", "tool_call", "tool_use", "tool-calls", "function_call", "function_calls"]
+    "reason",
+    ["tool_calls", "tool_call", "tool_use", "tool-calls", "function_call", "function_calls"],
 )
 def test_every_spelling_of_asking_for_tools(reason: str) -> None:
     assert asks_for_tools(turn(reason))

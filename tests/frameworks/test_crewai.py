@@ -1,0 +1,113 @@
+"""The contract on CrewAI, with the spans of OpenInference for it and for its client."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import pytest
+from openinference.instrumentation import TraceConfig
+from openinference.instrumentation.crewai import CrewAIInstrumentor
+from openinference.instrumentation.openai import OpenAIInstrumentor
+from opentelemetry.sdk.trace import TracerProvider
+
+from tests.frameworks._contract_calm import TestHealthy, TestObserve
+from tests.frameworks._contract_company import (
+    TestOneAfterAnother,
+    TestOneInsideAnother,
+    TestOtherRequests,
+    TestTwoAtOnce,
+)
+from tests.frameworks._contract_hooks import TestCancel, TestHooks
+from tests.frameworks._contract_limits import TestHiddenContent, TestModelCalls, TestOtherLimits
+from tests.frameworks._contract_stops import TestGuardedRun, TestStop
+from tests.frameworks._framework import AGENT, CAP, Framework, Job
+
+# What it tells its makers is settled when it is imported, and so are the warnings that it raises.
+os.environ |= {"CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_TRACING_ENABLED": "false"}
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from crewai import LLM, Agent, Crew, Task
+    from crewai.tools import tool
+    from crewai.utilities import agent_utils
+
+# Its own code uses what it has declared deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+@contextmanager
+def instrument(provider: TracerProvider, *, content: bool) -> Generator[None]:
+    hidden = TraceConfig(hide_inputs=not content, hide_outputs=not content)
+    packages = CrewAIInstrumentor(), OpenAIInstrumentor()
+    with pytest.MonkeyPatch.context() as patch:
+        # It stops by itself at the very call that the default policy stops a run at.
+        patch.setattr(agent_utils, "MAX_REPEATED_TOOL_CALLS", 2 * CAP)
+        for package in packages:
+            package.instrument(tracer_provider=provider, config=hidden)
+        try:
+            yield
+        finally:
+            for package in reversed(packages):
+                package.uninstrument()
+
+
+def crew(job: Job) -> Crew:
+    agent = Agent(
+        role=AGENT,
+        goal="answer",
+        backstory="none",
+        llm=LLM(model=f"openai/{job.script}", base_url=job.url, api_key="none"),
+        tools=[tool(each) for each in job.tools],
+        max_iter=CAP,
+        cache=False,  # else a tool that is called again is not executed
+    )
+    task = Task(description=job.prompt, expected_output="an answer", agent=agent)
+    return Crew(name="company", agents=[agent], tasks=[task])
+
+
+def sync(job: Job) -> str:
+    return crew(job).kickoff().raw
+
+
+async def threaded(job: Job) -> str:
+    return (await crew(job).kickoff_async()).raw
+
+
+async def asynchronous(job: Job) -> str:
+    return (await crew(job).akickoff()).raw
+
+
+FRAMEWORK = Framework(
+    instrument=instrument,
+    blocking={"sync": sync},
+    awaited={"thread": threaded},
+    capped=type(None),
+    at_cap=(13, 12),
+    # It asks for a last answer, without tools.
+    at_cap_status="complete",
+    run_span="company.kickoff",
+    agent_span=f"{AGENT}._execute_core",
+    run_agent="company.kickoff",
+    spans_above=2,
+    model_spans=("ChatCompletion",),
+    tool_span="search.run",
+)
+
+__all__ = [
+    "FRAMEWORK",
+    "TestCancel",
+    "TestGuardedRun",
+    "TestHealthy",
+    "TestHiddenContent",
+    "TestHooks",
+    "TestModelCalls",
+    "TestObserve",
+    "TestOneAfterAnother",
+    "TestOneInsideAnother",
+    "TestOtherLimits",
+    "TestOtherRequests",
+    "TestStop",
+    "TestTwoAtOnce",
+]
