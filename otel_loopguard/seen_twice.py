@@ -1,8 +1,9 @@
 """One call, several spans: which of them counts, and what the others add to it.
 
 A framework's span around a provider's shows one model call twice; a tool's span around a protocol's
-shows one tool call twice. They hang below each other, stand side by side, or know nothing of each
-other at all. The first to show what it is counts; the others are part of it.
+shows one tool call twice; an instrumentation's inside a framework's shows an agent twice. They hang
+below each other, stand side by side, or know nothing of each other at all. The first to show what
+it is counts; the others are part of it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ Anthropic SDK writes its own ones whatever else instruments it."""
 
 def shown_by(node: Node, step: Step, record: SpanRecord, run: Run) -> Node | None:
     """Return the span that shows the same step already; `None` if this one is the first."""
+    if step.kind == "agent":
+        return _agent_around(node, step, record, run)
     if step.kind not in ("llm", "tool"):
         return None
     return _around(node, step) or _within(node, step) or _beside(node, step, record, run)
@@ -76,6 +79,18 @@ def _around(node: Node, step: Step) -> Node | None:
     # A second request below one call comes after the first has come back: a retry, another model.
     above.split = above.split or _has_come_back(above)
     return None if above.split else above
+
+
+def _agent_around(node: Node, step: Step, record: SpanRecord, run: Run) -> Node | None:
+    """Return the span of the same invocation that another instrumentation has made around this one.
+
+    One that makes a second span itself means an agent that invokes itself.
+    """
+    above = node.counted_above()
+    if above is None or above.kind != "agent" or above.run is not run:
+        return None
+    is_same = above.step_name == step.name != "" and above.scope != record.scope
+    return above if is_same else None
 
 
 def _within(node: Node, step: Step) -> Node | None:

@@ -74,6 +74,8 @@ class Node(msgspec.Struct, eq=False):
     """Its end should show what the model call was told: results of calls, or a person's word."""
     delegates: bool = False
     """It is a tool call that runs an agent."""
+    scope: str = ""
+    """What made the span, if it is an agent's."""
 
     @property
     def key(self) -> SpanKey:

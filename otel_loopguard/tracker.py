@@ -176,6 +176,7 @@ class RunTracker:
         step, record, given, _ = shown
         self.runs.place(node, step, record)
         if step.kind == "agent":
+            node.scope = record.scope
             node.invoke(step.name or step.agent)
         node.step_name = step.name
         waiting = node.awaiting() if step.kind == "llm" else None
@@ -191,6 +192,8 @@ class RunTracker:
         if node.part_of is None:
             node.kind = step.kind
             node.mark_above()
+        elif step.kind == "agent":
+            node.hang_below(node.part_of)
         return run, opened
 
     def _begin(self, node: Node, shown: Shown, named: Callable[[], str | None]) -> Verdict | None:
