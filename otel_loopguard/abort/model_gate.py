@@ -10,20 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
-from types import ModuleType
-from typing import Any, NamedTuple, Protocol, cast
-from weakref import WeakSet
-
-import wrapt
+from typing import Any, Protocol, cast
 
 from otel_loopguard.abort.model_clients import CLIENTS, Call, Place
-from otel_loopguard.forks import renew_in_children
+from otel_loopguard.abort.patches import Patches, Wrapped
 from otel_loopguard.told import Told, told_by
 
 
@@ -46,86 +41,24 @@ class Gatekeeper(Protocol):
         ...
 
 
-Wrapped = Callable[..., Any]
-
-
-class _Patch(NamedTuple):
-    place: Place
-    original: object
-    wrapper: object
-
-    @property
-    def is_outermost(self) -> bool:
-        """Whether nobody has patched over it since."""
-        return vars(self.place.owner).get(self.place.name) is self.wrapper
-
-    def undo(self) -> None:
-        """Put the original back."""
-        setattr(self.place.owner, self.place.name, self.original)
-
-
 _FAILED = 400
 """HTTP statuses from here on are failures."""
 
 _logger = logging.getLogger(__name__)
-_keepers: WeakSet[Gatekeeper] = WeakSet()
-_patches: list[_Patch] = []
-_hooked: set[str] = set()
 _unreadable: set[str] = set()
-_lock = threading.RLock()
 _asked: ContextVar[object] = ContextVar("loopguard_asked", default=None)
 """Who has asked already, in a layer above: an SDK above its HTTP client, a subclass above its base.
 A task or thread that is started meanwhile inherits the mark, and is not the one."""
 
-renew_in_children(sys.modules[__name__], "_lock")
-
 
 def guard_requests(keeper: Gatekeeper) -> None:
     """Ask this keeper about every model request from now on."""
-    with _lock:
-        _keepers.add(keeper)
-        for name in CLIENTS:
-            if name in sys.modules:
-                _imported(sys.modules[name])
-            elif name not in _hooked:
-                _hooked.add(name)
-                wrapt.register_post_import_hook(_imported, name)
+    _patches.keep(keeper)
 
 
 def leave_requests(keeper: Gatekeeper) -> None:
-    """Ask this keeper no more; with the last one gone, put every module back as it was.
-
-    What somebody else has patched since stays, and lets every request pass.
-    """
-    with _lock:
-        _keepers.discard(keeper)
-        if not _keepers:
-            for patch in [patch for patch in reversed(_patches) if patch.is_outermost]:
-                patch.undo()
-                _patches.remove(patch)
-
-
-def _imported(module: ModuleType) -> None:
-    with _lock:
-        if not _keepers:
-            return
-        try:
-            for place in CLIENTS[module.__name__](module):
-                _patch(place)
-        except Exception:
-            # A version that is built otherwise must still be importable.
-            _logger.exception("model requests of %s cannot be refused", module.__name__)
-
-
-def _patch(place: Place) -> None:
-    owner, name = place.owner, place.name
-    if any(patch.place.owner is owner and patch.place.name == name for patch in _patches):
-        return
-    original = vars(owner)[name]
-    gate = _async_gate if place.is_async else _gate
-    wrapper = wrapt.FunctionWrapper(original, gate(place))
-    _patches.append(_Patch(place, original, wrapper))
-    setattr(owner, name, wrapper)
+    """Ask this keeper no more; with the last one gone, put every module back as it was."""
+    _patches.leave(keeper)
 
 
 def _is_to_be_asked(place: Place, call: Call) -> bool:
@@ -166,7 +99,7 @@ def _admitted(place: Place, call: Call) -> Generator[Callable[[object], None]]:
         failed = isinstance(status, int) and status >= _FAILED
 
     try:
-        for keeper in tuple(_keepers):
+        for keeper in _patches.keepers:
             allowed = keeper.admit(partial(_told, place, call))
             if allowed is not None:
                 passes.append(allowed)
@@ -219,3 +152,10 @@ def _async_gate(place: Place) -> Wrapped:
         return ask_first(wrapped, call)
 
     return gated
+
+
+_patches: Patches[Place, Gatekeeper] = Patches(
+    CLIENTS,
+    lambda place: (_async_gate if place.is_async else _gate)(place),
+    "model requests of %s cannot be refused",
+)

@@ -1,0 +1,129 @@
+"""Wrappers around methods of other packages: put on when these are imported, taken off again."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from types import ModuleType
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from weakref import WeakSet
+
+import wrapt
+
+from otel_loopguard.forks import renew_in_children
+
+Wrapped = Callable[..., Any]
+
+_logger = logging.getLogger(__name__)
+
+
+class Method(Protocol):
+    """A method of a class."""
+
+    @property
+    def owner(self) -> type:
+        """The class that has it, not one that inherits it."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What it is called there."""
+        ...
+
+
+_Place = TypeVar("_Place", bound=Method)
+_Keeper = TypeVar("_Keeper")
+
+
+class _Patch(NamedTuple):
+    owner: type
+    name: str
+    original: object
+    wrapper: object
+
+    @property
+    def is_outermost(self) -> bool:
+        """Whether nobody has patched over it since."""
+        return vars(self.owner).get(self.name) is self.wrapper
+
+    def undo(self) -> None:
+        """Put the original back."""
+        setattr(self.owner, self.name, self.original)
+
+
+class Patches(Generic[_Place, _Keeper]):
+    """The wrappers of one kind, and those for whom they are there.
+
+    Args:
+        places: where they go, by the module that has the classes once it is imported.
+        wrapper: makes the function that a method's calls go to; see `wrapt.FunctionWrapper`.
+        failure: what is logged of a module that is built otherwise; its name goes where `%s` is.
+
+    """
+
+    def __init__(
+        self,
+        places: Mapping[str, Callable[[ModuleType], Iterable[_Place]]],
+        wrapper: Callable[[_Place], Wrapped],
+        failure: str,
+    ) -> None:
+        self._places = places
+        self._wrapper = wrapper
+        self._failure = failure
+        self._kept: WeakSet[Any] = WeakSet()
+        self._patches: list[_Patch] = []
+        self._hooked: set[str] = set()
+        self._lock = threading.RLock()
+        renew_in_children(self, "_lock")
+
+    @property
+    def keepers(self) -> tuple[_Keeper, ...]:
+        """Those for whom the wrappers are there."""
+        return tuple(self._kept)
+
+    def keep(self, keeper: _Keeper) -> None:
+        """Wrap what is imported, now and later, for this keeper too."""
+        with self._lock:
+            self._kept.add(keeper)
+            for name in self._places:
+                if name in sys.modules:
+                    self._imported(name, sys.modules[name])
+                elif name not in self._hooked:
+                    self._hooked.add(name)
+                    wrapt.register_post_import_hook(partial(self._imported, name), name)
+
+    def leave(self, keeper: _Keeper) -> None:
+        """Forget this keeper; with the last one gone, put every module back as it was.
+
+        What somebody else has patched since stays, and lets every call pass.
+        """
+        with self._lock:
+            self._kept.discard(keeper)
+            if not self._kept:
+                for patch in [patch for patch in reversed(self._patches) if patch.is_outermost]:
+                    patch.undo()
+                    self._patches.remove(patch)
+
+    def _imported(self, name: str, module: ModuleType) -> None:
+        # What a module calls itself may be another name: CrewAI copies globals between its own.
+        with self._lock:
+            if not self._kept:
+                return
+            try:
+                for place in self._places[name](module):
+                    self._patch(place)
+            except Exception:
+                # A version that is built otherwise must still be importable.
+                _logger.exception(self._failure, name)
+
+    def _patch(self, place: _Place) -> None:
+        owner, name = place.owner, place.name
+        if any(patch.owner is owner and patch.name == name for patch in self._patches):
+            return
+        original = vars(owner)[name]
+        wrapper = wrapt.FunctionWrapper(original, self._wrapper(place))
+        self._patches.append(_Patch(owner, name, original, wrapper))
+        setattr(owner, name, wrapper)
