@@ -11,6 +11,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanProcessor
 
 from otel_loopguard.abort.aborted import REFUSALS
+from otel_loopguard.abort.entry_points import guard_entries, leave_entries
 from otel_loopguard.abort.hooks import checked as checked_hooks
 from otel_loopguard.abort.ladder import checked as checked_built_in
 from otel_loopguard.abort.model_gate import guard_requests, leave_requests
@@ -153,6 +154,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._reloading = Reloading(
             said, mode_of, self._tracker.runs, self._telemetry, self._aside, self._fault
         )
+        guard_entries(self._surroundings)
         if gated:
             guard_requests(self)
         if can_stop and not self._enforces:
@@ -230,6 +232,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._reactions.timer.stop()
         self._telemetry.leave()
         leave_requests(self)
+        leave_entries(self._surroundings)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:  # noqa: ARG002 -- nothing waits
         """Do nothing: nothing is held back."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 
 from otel_loopguard.conversations import conversation_of
 from otel_loopguard.decisions import RunReport
@@ -124,20 +125,29 @@ class RunFinder(RunKeeper):
         block = None if slot is None else slot.going_on()
         if block is None or block.explicit_id is None:
             return None, False
-        run = block.runs.get(self)
-        if run is not None:
-            return run, False
+        run, opened = block.runs.get(self), False
+        if run is None:
+            run, opened = self._opened(block, block.explicit_id, node), True
+        if node is not None and (run.top is None or not run.top.is_open):
+            run.top = _topmost(node, block.outside_id)
+        return run, opened
+
+    def _opened(self, block: Slot, run_id: str, node: Node | None) -> Run:
         outer, is_new = self._of_block(block.outer, node)
         if outer is not None:
             outer.is_new = outer.is_new or is_new
         conversation = None if node is None else node.conversation
-        run = self.open(
-            "explicit", block.explicit_id, block, None, conversation=conversation, outer=outer
-        )
+        run = self.open("explicit", run_id, block, None, conversation=conversation, outer=outer)
         run.top = self.spans.get(block.span_id)
-        if node is not None:
-            run.top, run.agent = run.top or node.local_root(), node.agent
-        return run, True
+        run.agent = "" if node is None else node.agent
+        return run
+
+    def around(self, span_id: int) -> tuple[Run, ...]:
+        """Return the runs that the calling code, in this span, is in: no trace's root is one."""
+        with self.lock:
+            node = self.spans.get(span_id)
+            runs = (self.expected(node), self.in_context())
+        return tuple(run for run in runs if run is not None and run.kind != "root")
 
     def in_context(self) -> Run | None:
         """Return the run that the calling code belongs to by its context."""
@@ -258,6 +268,12 @@ class RunFinder(RunKeeper):
             run.last_ns = max(run.last_ns, record.started_ns)
         if run.kind == "joined" and (run.top is None or not run.top.is_open):
             run.top = node.local_root()
+
+
+def _topmost(node: Node, outside_id: int) -> Node | None:
+    """Return the topmost open span below that one, else this one; `None` if it is that one."""
+    inside = takewhile(lambda above: above.span_id != outside_id, node.upwards())
+    return next(reversed([each for each in inside if each is node or each.is_open]), None)
 
 
 def _keys(conversation: str | None, given: ModelInput | None, step: Step) -> list[Key]:

@@ -36,7 +36,7 @@ class Slot:
     Emptying it when a run ends therefore reaches every copy of the context.
     """
 
-    __slots__ = ("explicit_id", "limits", "outer", "runs", "span_id", "task")
+    __slots__ = ("explicit_id", "limits", "outer", "outside_id", "runs", "span_id", "task")
 
     lock = threading.RLock()
     """Held while a run is put into the slot of a `guarded_run`, and while that is left."""
@@ -55,6 +55,8 @@ class Slot:
         """The slot of the `guarded_run` around that one."""
         self.span_id = 0
         """The span that was current when the `guarded_run` began; 0 if there was none."""
+        self.outside_id = 0
+        """The same of a run that nobody has asked for: its own spans are below that one."""
         self.runs: dict[RunCloser, Run] = {}
         """The run in each tracker that has one here."""
         self.task: Cancellable | None = None

@@ -8,10 +8,13 @@ from opentelemetry import baggage, trace
 
 from otel_loopguard import semconv
 from otel_loopguard.run_finder import RunFinder
+from otel_loopguard.slots import CURRENT, Slot
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import Span
+
+    from otel_loopguard.runs import Run
 
 
 class Surroundings:
@@ -22,7 +25,7 @@ class Surroundings:
     one that is settles it for good.
     """
 
-    __slots__ = ("_runs", "settled")
+    __slots__ = ("__weakref__", "_runs", "settled")
 
     def __init__(self, runs: RunFinder) -> None:
         self._runs = runs
@@ -35,6 +38,20 @@ class Surroundings:
             current = trace.get_current_span().get_span_context()
             self.settled = current.span_id == span.parent.span_id
             self._runs.hears_in_context = self.settled
+
+    def are_a_run(self) -> bool:
+        """Say whether the calling code is in a run already that is more than a trace's root."""
+        slot = CURRENT.get()
+        with Slot.lock:
+            in_block = slot is not None and slot.going_on() is not None
+        return in_block or run_in_baggage(None) is not None or bool(self._around())
+
+    def stopped(self) -> Run | None:
+        """Return the run that the calling code is in, if we have stopped it."""
+        return next((run for run in self._around() if run.is_stopped_by_us), None)
+
+    def _around(self) -> tuple[Run, ...]:
+        return self._runs.around(trace.get_current_span().get_span_context().span_id)
 
 
 def run_in_baggage(context: Context | None) -> str | None:

@@ -93,15 +93,7 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
             message = f"guarded_run {self.run_id!r} is entered already; make another one"
             raise RuntimeError(message)
         self._slot = Slot(self.run_id, self._limits, CURRENT.get())
-        if not trace.get_current_span().get_span_context().is_valid:
-            tracer = trace.get_tracer("otel_loopguard", VERSION)
-            self._own_span = tracer.start_as_current_span("guarded_run")
-            self._own_span.__enter__()
-        span = trace.get_current_span()
-        written: Mapping[str, object] = getattr(span, "attributes", None) or {}
-        if span.is_recording() and not written.get(semconv.TRIPPED):
-            span.set_attribute(semconv.RUN_ID, self.run_id)
-        self._slot.span_id = span.get_span_context().span_id
+        self._show(self._slot)
         self._slot.task = RootTask.running()
         self._token = CURRENT.set(self._slot)
         return self
@@ -136,6 +128,18 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
             return  # code between this block and the one that is stopped must not go on either
         if self._is_stop(exception, stopped=stopped, cancelled_by_us=cancelled_by_us):
             raise RunAborted(self.report, self.run_id) from exception
+
+    def _show(self, slot: Slot) -> None:
+        """Write the run's id on the current span, or on one of its own."""
+        if not trace.get_current_span().get_span_context().is_valid:
+            tracer = trace.get_tracer("otel_loopguard", VERSION)
+            self._own_span = tracer.start_as_current_span("guarded_run")
+            self._own_span.__enter__()
+        span = trace.get_current_span()
+        written: Mapping[str, object] = getattr(span, "attributes", None) or {}
+        if span.is_recording() and not written.get(semconv.TRIPPED):
+            span.set_attribute(semconv.RUN_ID, self.run_id)
+        slot.span_id = span.get_span_context().span_id
 
     def _is_stop(
         self, exception: BaseException | None, *, stopped: bool, cancelled_by_us: bool

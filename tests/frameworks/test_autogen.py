@@ -53,20 +53,26 @@ def instrument(provider: TracerProvider, *, content: bool) -> Generator[None]:
 
 
 @asynccontextmanager
-async def agent(job: Job, **streaming: Any) -> AsyncGenerator[AssistantAgent]:
-    client = OpenAIChatCompletionClient(
+async def client(job: Job, **streaming: Any) -> AsyncGenerator[OpenAIChatCompletionClient]:
+    made = OpenAIChatCompletionClient(
         model=job.script, base_url=job.url, api_key="none", model_info=CHAT, **streaming
     )
     try:
+        yield made
+    finally:
+        await made.close()
+
+
+@asynccontextmanager
+async def agent(job: Job, *, turns: int = CAP, **streaming: Any) -> AsyncGenerator[AssistantAgent]:
+    async with client(job, **streaming) as model:
         yield AssistantAgent(
             AGENT,
-            client,
+            model,
             tools=list(job.tools),
-            max_tool_iterations=CAP,
+            max_tool_iterations=turns,
             model_client_stream=bool(streaming),
         )
-    finally:
-        await client.close()
 
 
 async def asynchronous(job: Job) -> str:

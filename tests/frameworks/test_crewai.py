@@ -53,8 +53,8 @@ def instrument(provider: TracerProvider, *, content: bool) -> Generator[None]:
                 package.uninstrument()
 
 
-def crew(job: Job) -> Crew:
-    agent = Agent(
+def agent(job: Job) -> Agent:
+    return Agent(
         role=AGENT,
         goal="answer",
         backstory="none",
@@ -63,8 +63,12 @@ def crew(job: Job) -> Crew:
         max_iter=CAP,
         cache=False,  # else a tool that is called again is not executed
     )
-    task = Task(description=job.prompt, expected_output="an answer", agent=agent)
-    return Crew(name="company", agents=[agent], tasks=[task])
+
+
+def crew(job: Job) -> Crew:
+    member = agent(job)
+    task = Task(description=job.prompt, expected_output="an answer", agent=member)
+    return Crew(name="company", agents=[member], tasks=[task])
 
 
 def sync(job: Job) -> str:
@@ -73,10 +77,6 @@ def sync(job: Job) -> str:
 
 async def threaded(job: Job) -> str:
     return (await crew(job).kickoff_async()).raw
-
-
-async def asynchronous(job: Job) -> str:
-    return (await crew(job).akickoff()).raw
 
 
 FRAMEWORK = Framework(
