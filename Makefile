@@ -7,7 +7,7 @@ in = @$(or $(python),$(error no Python from 3.10 on was found)) scripts/environm
 synchronised := $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 # Those that have an extra, whose tests belong to every `make test`, and all whose tests there are.
 first-frameworks := openai-agents pydantic-ai langchain
-frameworks := $(first-frameworks) anthropic
+frameworks := $(first-frameworks) anthropic crewai autogen
 core := $(wildcard tests/unit tests/properties tests/cases tests/telemetry tests/cli README.md docs otel_loopguard)
 
 benchmarks := $(sort $(wildcard benchmarks/bench_*.py))
