@@ -7,7 +7,7 @@ AG2 write. Other forms are rewritten into one of them before they come here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -82,7 +82,7 @@ def model_answer(
         calls += _calls(message, limit)
         said += _said(message, limit)
     return ModelAnswer(
-        tool_calls=tuple(calls) if calls or reasons else UNKNOWN,
+        tool_calls=tuple(_without_parts(calls)) if calls or reasons else UNKNOWN,
         output=joined(said),
         finish_reasons=reasons,
     )
@@ -104,6 +104,21 @@ def _calls(message: _Message, limit: int | None) -> Iterator[ToolCall]:
                 yield _call(part.name, part.arguments, part.id, limit)
     for call in message.tool_calls or ():
         yield _call(call.function.name, call.function.arguments, call.id, limit)
+
+
+def _without_parts(calls: Sequence[ToolCall]) -> Iterator[ToolCall]:
+    """Yield each call once.
+
+    Google ADK shows a streamed call with every part of it that came, under its id and without
+    arguments, and then whole, if its end did not come with the last part.
+    """
+    shown = {call.call_id for call in calls if call.arguments is not UNKNOWN}
+    for call in calls:
+        if call.arguments is UNKNOWN and call.call_id is not None:
+            if call.call_id in shown:
+                continue
+            shown.add(call.call_id)
+        yield call
 
 
 def _call(name: object, arguments: object, call_id: object, limit: int | None) -> ToolCall:

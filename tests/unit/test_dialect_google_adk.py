@@ -108,6 +108,45 @@ def test_tool(attributes: Mapping[str, object], arguments: object, result: objec
     assert (step.arguments, step.result) == (arguments, result)
 
 
+def streamed(*calls: Mapping[str, object]) -> SpanRecord:
+    *parts, last = calls
+    messages = [{"role": "assistant", "parts": [part], "finish_reason": ""} for part in parts]
+    messages.append({"role": "assistant", "parts": [last], "finish_reason": "stop"})
+    return adk("generate_content gemini", {"gen_ai.output.messages": json.dumps(messages)})
+
+
+def part(
+    call_id: str | None, name: str = "search", arguments: object = None
+) -> Mapping[str, object]:
+    return {"type": "tool_call", "id": call_id, "name": name, "arguments": arguments}
+
+
+STREAMED: list[tuple[SpanRecord, list[tuple[str | None, object]]]] = [
+    (streamed(part("c1"), part("c1"), part("c1", arguments={"q": 1})), [("c1", {"q": 1})]),
+    # The end came with the last part, so the whole is not shown
+    (streamed(part("c1"), part("c1", ""), part("c1", "")), [("c1", UNKNOWN)]),
+    (
+        streamed(part("c1"), part("c2"), part("c1", arguments={}), part("c2", arguments={})),
+        [("c1", {}), ("c2", {})],
+    ),
+    # No parts: a model may ask twice for the same, and ids may be missing or be given twice
+    (streamed(part(None), part(None)), [(None, UNKNOWN)] * 2),
+    (
+        streamed(part("search_0", arguments={"q": 1}), part("search_0", arguments={"q": 2})),
+        [("search_0", {"q": 1}), ("search_0", {"q": 2})],
+    ),
+]
+"""A model call that was streamed, and the tool calls that it asked for."""
+
+
+@pytest.mark.parametrize(("record", "calls"), STREAMED)
+def test_a_streamed_call_is_one(record: SpanRecord, calls: list[tuple[str | None, object]]):
+    assert read(record).tool_calls == tuple(
+        ToolCall(name="search", arguments=arguments, call_id=call_id)
+        for call_id, arguments in calls
+    )
+
+
 def test_a_tool_that_raised_has_no_call_id():
     assert read(tool({CALL_ID: "<not specified>"})).call_id is None
     assert read(tool({CALL_ID: "c1"})).call_id == "c1"
