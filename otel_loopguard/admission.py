@@ -129,3 +129,5 @@ def _prevent(run: Run, node: Node | None) -> None:
         if not call.prevented and (call.refused or (call.awaits and not call.read)):
             call.prevented = True
             return
+    if node is not None:
+        node.in_vain = True  # or it is one below that is not made current

@@ -10,6 +10,7 @@ from __future__ import annotations
 from otel_loopguard.runs import Run
 from otel_loopguard.span_tree import Node
 from otel_loopguard.spans import SpanRecord
+from otel_loopguard.steps import Step
 
 UNATTACHED = frozenset({"openinference.instrumentation.langchain"})
 """Scopes of spans that are never made current, so that what is below them has no parent."""
@@ -29,6 +30,27 @@ def caller_of(node: Node, record: SpanRecord) -> Node | None:
         return None
     callers = [call for call in run.open_tools if not call.delegates]
     return callers[0] if len(callers) == 1 else None
+
+
+def is_prevented(node: Node, step: Step) -> bool:
+    """Say whether the step of a span that ends is a model call whose request was refused.
+
+    One that shows only now what it is may not have been made current: then its request was made
+    right in a span around it, and those between the two show the same call.
+    """
+    if step.kind != "llm":
+        return False
+    shown_by: list[Node] = []
+    for above in () if node.read or node.prevented else node.upwards():
+        if above.in_vain:
+            above.in_vain = False
+            for each in shown_by:
+                each.prevented = True
+            break
+        if above.read:
+            break
+        shown_by.append(above)
+    return node.prevented
 
 
 class Unattached:

@@ -56,6 +56,8 @@ class Node(msgspec.Struct, eq=False):
     """A model request has been let through for it."""
     prevented: bool = False
     """Its step did not happen: the model request below it was refused."""
+    in_vain: bool = False
+    """A model request that was made right in it was refused, and no step is known that it is of."""
     vetoed: bool = False
     """Its step did not happen: the span let the refusal out, or says so from the start."""
     part_of: Node | None = None
@@ -63,7 +65,7 @@ class Node(msgspec.Struct, eq=False):
     below: Node | None = None
     """The latest model or tool call below it that counts, with no other between."""
     calls_tools: bool = False
-    """Tool calls below it count, with none between."""
+    """Tool calls, or agents, below it count, with none between."""
     awaits: bool = False
     """A model call with nothing around it, whose end is to show which run it belongs to."""
     told: Step | None = None
@@ -123,7 +125,7 @@ class Node(msgspec.Struct, eq=False):
         self.stands_in = self.read = True
         self.run = self.kind = self.part_of = self.below = None
         self.refused = self.claimed = self.prevented = self.awaits = self.unsure = False
-        self.calls_tools = self.delegates = self.split = self.vetoed = False
+        self.calls_tools = self.delegates = self.split = self.vetoed = self.in_vain = False
 
     def forget_live(self) -> None:
         """Let go of the span itself: it has ended, or is forgotten."""
@@ -138,11 +140,9 @@ class Node(msgspec.Struct, eq=False):
 
     def run_above(self) -> Run | None:
         """Return the nearest run that goes on, from here upwards."""
-        node: Node | None = self
-        while node is not None:
+        for node in self.upwards():
             if node.run is not None and not node.run.ended:
                 return node.run
-            node = node.parent
         return None
 
     def hang_below(self, parent: Node) -> None:
@@ -176,7 +176,7 @@ class Node(msgspec.Struct, eq=False):
             above.below = self
             if above.kind is not None:
                 return
-            above.calls_tools = above.calls_tools or self.kind == "tool"
+            above.calls_tools = above.calls_tools or self.kind in {"tool", "agent"}
 
     def local_root(self) -> Node:
         """Return the topmost span that is open; this one if none above it is."""

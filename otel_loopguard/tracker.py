@@ -16,6 +16,7 @@ from otel_loopguard.decisions import RunReport
 from otel_loopguard.dialects import Dialect, read_input, read_step
 from otel_loopguard.hearing import Hearing
 from otel_loopguard.installed_dialects import chosen
+from otel_loopguard.misplaced import is_prevented
 from otel_loopguard.policy import Policy
 from otel_loopguard.run_finder import RunFinder
 from otel_loopguard.runs import Run
@@ -261,7 +262,7 @@ class RunTracker:
         opened, is_late = False, not node.read
         if node.run is not None:
             node.run.has_come_back(node, step, record.ended_ns or 0)
-        if (node.prevented and step.kind == "llm") or (is_late and step.kind == "agent"):
+        if is_prevented(node, step) or (is_late and step.kind == "agent"):
             return None
         if is_late:
             _, opened = self._join(node, shown, _no_name)

@@ -36,7 +36,7 @@ _AUTOGEN = f"{_PACKAGES}autogen_agentchat"
 _ADK = "gcp.vertex.agent"
 
 AGENTS_BY_NAME = frozenset({_LANGCHAIN, _LLAMA_INDEX})
-"""Scopes of roots that are agents by their names."""
+"""Scopes of agents that are known by their names before they show a kind."""
 VETOABLE: frozenset[tuple[str, StepKind]] = frozenset(
     {
         (_AGNO, "tool"),
@@ -61,11 +61,14 @@ class _Ended(msgspec.Struct, frozen=True, kw_only=True):
 _ENDED = msgspec.json.Decoder(_Ended)
 
 
-def is_agent_by_name(record: SpanRecord) -> bool:
-    """Say whether a root whose kind is not known is an agent."""
-    if record.scope == _LANGCHAIN:
-        return "Chat" not in record.name
-    return record.scope == _LLAMA_INDEX and record.name.endswith(".run")
+def is_agent_by_name(record: SpanRecord, *, is_root: bool) -> bool:
+    """Say whether a span is an agent without saying so: a root, or one of LlamaIndex's anywhere.
+
+    Below a root LlamaIndex runs other workflows too, such as those of its query engines.
+    """
+    if record.scope == _LLAMA_INDEX:
+        return record.name.endswith(".run" if is_root else ("Agent.run", "AgentWorkflow.run"))
+    return is_root and record.scope == _LANGCHAIN and "Chat" not in record.name
 
 
 def is_agent_after_all(record: SpanRecord) -> bool:

@@ -4,7 +4,8 @@ Sources: its semantic conventions; recordings of its packages for OpenAI, Anthro
 OpenAI Agents, Google ADK, CrewAI, smolagents, LlamaIndex, AutoGen, Agno, DSPy, the Claude Agent
 SDK, and of those that add its names to the spans of others (Pydantic AI, Strands, Agent Framework).
 
-Recognised by `openinference.span.kind`; where a root has none yet, by scope and name.
+Recognised by `openinference.span.kind`; where a root, or an agent of LlamaIndex's, has none yet, by
+scope and name.
 
 - TOOL: `tool.name`, else the span's name; `input.value`; `output.value`; the call id from
   `tool_call.id`, `tool.id`, `gen_ai.tool.call.id`, else from the tool message in `output.value`
@@ -18,6 +19,7 @@ Recognised by `openinference.span.kind`; where a root has none yet, by scope and
 - CHAIN: an agent where it is the root of this process, and no step elsewhere. Below a root it is a
   node, a turn or a prompt, several of them for each model call, and no run begins there. As a root
   it is the only span of LangChain, LlamaIndex, CrewAI and Haystack that lasts for the whole run.
+  LlamaIndex's agents are known by their names below a root too.
 - all: where another convention's names are on the span as well, `gen_ai.agent.name`,
   `gen_ai.agent.call.id`, finish reasons, usage and cost fill in what OpenInference has no name for.
 
@@ -82,9 +84,10 @@ _LAYOUT = Layout(message=".message", call=".tool_call", function=".function")
 def read(record: SpanRecord) -> Step | None:
     """Return the step that the span is; `None` if OpenInference did not write it, or it is none."""
     kind = record.attributes.get(semconv.OPENINFERENCE_SPAN_KIND)
+    is_root = record.parent_id is None or record.parent_is_remote
     if kind is None:
-        blank_agent = _is_root(record) and frameworks.is_agent_by_name(record)
-        return _agent(record) if blank_agent else None
+        by_name = frameworks.is_agent_by_name(record, is_root=is_root)
+        return _agent(record) if by_name else None
     match text(kind).upper():
         case "LLM":
             return _llm(record)
@@ -92,7 +95,7 @@ def read(record: SpanRecord) -> Step | None:
             return _tool(record)
         case "AGENT":
             return _agent(record)
-        case "CHAIN" if _is_root(record):
+        case "CHAIN" if is_root or frameworks.is_agent_by_name(record, is_root=False):
             return _agent(record)
         case _:
             return None
@@ -188,10 +191,6 @@ def _with_usage(step: Step, attributes: Attributes) -> Step:
         provider=first_text(attributes, _PROVIDER),
         model=text(attributes.get(semconv.LLM_MODEL_NAME)),
     )
-
-
-def _is_root(record: SpanRecord) -> bool:
-    return record.parent_id is None or record.parent_is_remote
 
 
 DIALECT = Dialect(

@@ -312,6 +312,23 @@ def test_nested_agents_roll_up(process: Traced) -> None:
     )
 
 
+def test_a_call_that_runs_an_agent_and_shows_late_is_no_execution_of_a_tool(
+    process: Traced,
+) -> None:
+    process.guard(Policy.none().with_limits(max_tool_calls=9))
+    with (
+        guarded_run() as run,
+        process.agent("lead"),
+        process.tracer.start_as_current_span("call") as call,
+    ):
+        with process.agent("helper"):
+            process.work(1)
+        call.set_attribute("gen_ai.operation.name", "execute_tool")
+
+    assert run.report is not None
+    assert run.report.tool_calls == 1, "the helper's own"
+
+
 def test_two_agents_below_one_user_span_are_two_runs(process: Traced) -> None:
     process.guard(Policy.none().with_limits(max_tool_calls=1))
     with process.tracer.start_as_current_span("web request"):

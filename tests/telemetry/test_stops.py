@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import nullcontext
 from typing import Any
 
 import httpx
 import pytest
+from opentelemetry import trace
 
 from otel_loopguard import AbortRequest, Policy, RunAborted, RunReport, guarded_run
 from otel_loopguard.testing import model_server
@@ -163,6 +165,69 @@ def test_what_the_gate_keeps_from_happening_is_not(process: Traced) -> None:
     assert report_of(run).steps_after_trip == 1, "the tool"
     assert raised.value.report.steps_after_trip == 1
     assert steps_after_trip(process)["scout"] == 1
+
+
+def test_nor_is_a_call_that_shows_late_and_whose_request_is_made_outside_its_span(
+    process: Traced,
+) -> None:
+    """Streams of LlamaIndex: current is a span around the call's, and that shows itself at its end.
+
+    There the cancellation of a task that ends by itself made the caller wait for ever.
+    """
+    process.guard(Policy.none().with_limits(max_llm_calls=1), mode="enforce")
+    shown = {"openinference.span.kind": "LLM"}
+    with model_server("endless") as server, httpx.Client() as client:
+
+        def ask() -> None:
+            whole = process.tracer.start_span("chat_stream")
+            with trace.use_span(whole):
+                call = process.tracer.start_span("chat_stream")
+            try:
+                client.post(
+                    f"{server.url}/chat/completions",
+                    json={"model": "m", "messages": [{"role": "user", "content": "x"}]},
+                )
+            finally:
+                for span in (call, whole):
+                    span.set_attributes(shown)
+                    span.end()
+
+        with pytest.raises(RunAborted), guarded_run() as run, process.agent():
+            for expected in (nullcontext(), *[pytest.raises(RunAborted)] * 3):
+                with expected, process.tracer.start_as_current_span("step"):
+                    ask()
+            with process.tracer.start_as_current_span("step"):
+                process.tracer.start_span("?", attributes=shown).end()
+            ask()
+        answered = server.count()
+
+    assert answered == 1
+    assert report_of(run).steps_after_trip == 1, "the last call, that asked nobody"
+
+
+def test_the_next_run_below_the_same_span_loses_no_call_to_that(process: Traced) -> None:
+    """As LlamaIndex's do, a model call shows at its end what it is."""
+    process.guard(Policy.none().with_limits(max_llm_calls=1), mode="enforce")
+    shown = {"openinference.span.kind": "LLM", "llm.token_count.prompt": 7}
+    with model_server("endless") as server, httpx.Client() as client:
+
+        def ask() -> None:
+            with process.tracer.start_as_current_span("call") as span:
+                client.post(
+                    f"{server.url}/chat/completions",
+                    json={"model": "m", "messages": [{"role": "user", "content": "x"}]},
+                )
+                span.set_attributes(shown)
+
+        with process.tracer.start_as_current_span("web request"):
+            with pytest.raises(RunAborted), guarded_run():
+                ask()
+                ask()
+            with guarded_run() as other:
+                ask()
+
+    assert report_of(other).input_tokens == 7
+    assert report_of(other).trace == ("llm:",)
 
 
 def test_model_calls_that_escape_the_gate_are(process: Traced) -> None:

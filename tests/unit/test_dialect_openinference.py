@@ -246,7 +246,27 @@ def test_a_root_without_attributes(name: str, scope: str, kind: str | None):
         step = read_step(record)
         assert (step and step.kind) == kind
         assert step is None or step.name == name
-    assert read_step(span(name, scope=scope)) is None
+    below = read_step(span(name, scope=scope))
+    assert (below is not None) == (name == "FunctionAgent.run"), "those are known anywhere"
+
+
+@pytest.mark.parametrize("attributes", [{}, {"openinference.span.kind": "CHAIN"}])
+@pytest.mark.parametrize(
+    ("name", "is_agent"),
+    [
+        ("FunctionAgent.run", True),
+        ("AgentWorkflow.run", True),
+        ("MyOwnAgent.run", True),
+        ("CitationQueryWorkflow.run", False),
+        ("BaseWorkflowAgent.run_agent_step", False),
+    ],
+)
+def test_agents_of_llama_index_below_a_span(
+    attributes: Mapping[str, object], name: str, *, is_agent: bool
+):
+    step = read_step(span(name, attributes, scope=f"{PACKAGES}.llama_index"))
+    assert (step and step.kind) == ("agent" if is_agent else None)
+    assert read_step(span(name, attributes, scope="somebody.else")) is None
 
 
 @pytest.mark.parametrize(
