@@ -5,9 +5,9 @@ python := $(shell for p in python3 python3.13 python3.12 python3.11 python3.10 \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo "$$p" && break; done)
 in = @$(or $(python),$(error no Python from 3.10 on was found)) scripts/environment.py $(which)
 synchronised := $(if $(filter output-sync,$(.FEATURES)),--output-sync)
-# Those that have an extra, whose tests belong to every `make test`, and all whose tests there are.
+# Those whose tests belong to every `make test`, and all whose tests there are.
 first-frameworks := openai-agents pydantic-ai langchain
-frameworks := $(first-frameworks) anthropic crewai autogen
+frameworks := $(first-frameworks) anthropic crewai autogen google-adk llama-index
 core := $(wildcard tests/unit tests/properties tests/cases tests/telemetry tests/cli README.md docs otel_loopguard)
 
 benchmarks := $(sort $(wildcard benchmarks/bench_*.py))
@@ -33,6 +33,9 @@ test-frameworks:
 
 $(frameworks:%=test-framework-%): test-framework-%:
 	$(in) $* pytest tests/frameworks/test_$(firstword $(subst -, ,$*))*.py
+
+# Google's ADK has the model that is tried on Pythons from 3.11 on only.
+test-framework-google-adk: override which =
 
 test-providers:
 	$(in) providers pytest -n auto tests/providers

@@ -46,7 +46,7 @@ class Environment(NamedTuple):
 
 
 FRAMEWORKS = ("autogen", "crewai", "langchain", "openai-agents", "pydantic-ai")
-WITHOUT_EXTRA = ("anthropic",)
+WITHOUT_EXTRA = ("anthropic", "google-adk", "llama-index")
 """Frameworks that are tried, and that no extra installs."""
 TESTED_EXTRAS = ("cli", "cost", "otlp", "testing")
 ENVIRONMENTS = {

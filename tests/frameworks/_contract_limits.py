@@ -28,7 +28,8 @@ class TestModelCalls:
         assert (report.steps, report.model_calls, report.tool_calls) == (10, 5, 5)
         assert report.trip is not None
         assert (report.trip.phase, report.trip.count, report.trip.threshold) == ("pre", 6, 5)
-        assert [each["on"] for each in violations(scene)] == [bench.framework.agent_span]
+        [violation] = violations(scene)
+        assert violation["on"] in bench.framework.spans_told_on
         assert ended_runs(scene) == {("aborted", True): 1}
 
     def test_in_a_guarded_run(self, bench: Workbench, mode: str):
@@ -85,6 +86,8 @@ class TestOtherLimits:
     def test_exact_counts(self, bench: Workbench, mode: str, case: str):
         policy, rule, kind, before = CASES[case]
         counts = spent(bench, kind, before)
+        if case == "equal-calls" and bench.framework.shows_arguments_late:
+            counts = Counts(requests=4, executions=4)
         with bench.guarded(policy) as scene:
             outcome = scene.play(mode)
         report = aborted(outcome).report

@@ -86,9 +86,21 @@ class Framework(NamedTuple):
     """The agent's name as the metrics of the run have it."""
     spans_above: int
     """How many spans a healthy run has besides one for each of its model and tool calls."""
+    model_spans: frozenset[str] = frozenset({"chat endless"})
+    """The names of the span of a model call; of several inside one another the innermost counts."""
+    tool_span: str = "execute_tool search"
+    """The name of the span of a tool call."""
+    spans_between: frozenset[str] = frozenset()
+    """The names of what stands between the agent's span and those of model and tool calls."""
+    agent: str = AGENT
+    """The agent's name as violations have it."""
     vetoed: frozenset[StepKind] = frozenset()
     """The kinds of steps whose spans let an exception out when they start: a refused one does not
     happen."""
+    shows_arguments_late: bool = False
+    """A tool call shows its arguments only at its end: one that is refused by them is made."""
+    wraps: frozenset[str] = frozenset()
+    """Modes in which what is raised and is no `Exception` is the cause of a `RuntimeError`."""
     stumbles: frozenset[str] = frozenset()
     """Modes in which it takes what is raised and is no `Exception` for a result, and fails over it:
     the caller gets an error that says nothing of the stop."""
@@ -100,10 +112,6 @@ class Framework(NamedTuple):
     """What stands around its runs in `_contract_matrix`."""
     reasons: tuple[Reason, ...] = ()
     """Why figures of its rows are not those that are aimed at."""
-    model_spans: tuple[str, ...] = ("chat endless",)
-    """The names that the span of a runaway's model call may have."""
-    tool_span: str = "execute_tool search"
-    """The name of the span that a runaway's tool call is known by."""
     block_span: str = ""
     """The topmost span in a `guarded_run`; empty if the block makes none in the provider."""
     at_cap_status: str = "running"
@@ -111,6 +119,11 @@ class Framework(NamedTuple):
     cancelled: bool = False
     """Whether a run that goes on after a stop is cancelled before its next request is refused: its
     requests are made in tasks of their own."""
+
+    @property
+    def spans_told_on(self) -> frozenset[str]:
+        """The names of the spans that violations are written on."""
+        return self.spans_between or frozenset({self.agent_span})
 
     @property
     def stopped_by(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
@@ -143,6 +143,12 @@ class Scene:
     def named(self, *names: str) -> list[ReadableSpan]:
         """Return the exported spans of these names."""
         return [span for span in self.spans if span.name in names]
+
+    def innermost(self, names: Collection[str]) -> list[ReadableSpan]:
+        """Return the exported spans of these names that have none of these below them."""
+        found = [span for span in self.spans if span.name in names]
+        above = {span.parent.span_id for span in found if span.parent}
+        return [span for span in found if span.context and span.context.span_id not in above]
 
     def paths(self) -> list[str]:
         """Return for each exported span the names from its root down to it, sorted."""

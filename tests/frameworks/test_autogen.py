@@ -102,7 +102,9 @@ FRAMEWORK = Framework(
     run_agent=AGENT,
     # The two of the run, that of the agent's making, and a second one for each tool call.
     spans_above=5,
-    model_spans=("OpenAIChatCompletionClient.create", "OpenAIChatCompletionClient.create_stream"),
+    model_spans=frozenset(
+        {"OpenAIChatCompletionClient.create", "OpenAIChatCompletionClient.create_stream"}
+    ),
     tool_span=f"{AGENT}.search",
     block_span="guarded_run",
     cancelled=True,

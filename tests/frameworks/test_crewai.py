@@ -91,7 +91,7 @@ FRAMEWORK = Framework(
     agent_span=f"{AGENT}._execute_core",
     run_agent="company.kickoff",
     spans_above=2,
-    model_spans=("ChatCompletion",),
+    model_spans=frozenset({"ChatCompletion"}),
     tool_span="search.run",
 )
 
