@@ -165,10 +165,8 @@ class Node(msgspec.Struct, eq=False):
 
     def awaiting(self) -> Node | None:
         """Return the model call above whose run is not known yet."""
-        node = self.parent
-        while node is not None and not (node.awaits and node.is_open):
-            node = node.parent
-        return node
+        above = () if self.parent is None else self.parent.upwards()
+        return next((each for each in above if each.awaits and each.is_open), None)
 
     def mark_above(self) -> None:
         """Let the spans around a call know of it: they may show only at their end what they are."""

@@ -36,8 +36,9 @@ class TestVeto:
         assert [found(each) for each in violations(scene)] == [tripped_at]
         assert {each["on"] for each in violations(scene)} <= bench.framework.spans_told_on
         if not is_made:
-            assert prevented(scene) == ["execute_tool search"]
-            assert stops(scene) == {("veto", "ok"): 1}
+            assert prevented(scene) == [bench.framework.tool_span]
+            asked = {"veto", "gate"} if bench.framework.answers_vetoes else {"veto"}
+            assert stops(scene) == {(stop, "ok"): 1 for stop in asked}
         assert ended_runs(scene) == {("aborted", True): 1}
 
     def test_model_call(self, bench: Workbench, mode: str):

@@ -101,6 +101,9 @@ class Framework(NamedTuple):
     """A tool call shows its arguments only at its end: one that is refused by them is made."""
     wraps: frozenset[str] = frozenset()
     """Modes in which what is raised and is no `Exception` is the cause of a `RuntimeError`."""
+    answers_vetoes: bool = False
+    """Whether it hands its model the refusal of a tool call for a result: the next request is
+    refused too."""
     stumbles: frozenset[str] = frozenset()
     """Modes in which it takes what is raised and is no `Exception` for a result, and fails over it:
     the caller gets an error that says nothing of the stop."""

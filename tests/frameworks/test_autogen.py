@@ -26,7 +26,9 @@ from tests.frameworks._contract_company import (
 )
 from tests.frameworks._contract_hooks import TestCancel, TestHooks
 from tests.frameworks._contract_limits import TestHiddenContent, TestModelCalls, TestOtherLimits
+from tests.frameworks._contract_matrix import TestMatrix
 from tests.frameworks._contract_stops import TestGuardedRun, TestStop
+from tests.frameworks._contract_veto import TestVeto
 from tests.frameworks._framework import AGENT, CAP, Framework, Job
 
 CHAT = ModelInfo(
@@ -108,6 +110,13 @@ FRAMEWORK = Framework(
     tool_span=f"{AGENT}.search",
     block_span="guarded_run",
     cancelled=True,
+    title="AutoGen `AssistantAgent`",
+    packages=(
+        "autogen-agentchat",
+        "autogen-ext",
+        "openai",
+        "openinference-instrumentation-autogen-agentchat",
+    ),
 )
 
 __all__ = [
@@ -117,6 +126,7 @@ __all__ = [
     "TestHealthy",
     "TestHiddenContent",
     "TestHooks",
+    "TestMatrix",
     "TestModelCalls",
     "TestObserve",
     "TestOneAfterAnother",
@@ -125,4 +135,5 @@ __all__ = [
     "TestOtherRequests",
     "TestStop",
     "TestTwoAtOnce",
+    "TestVeto",
 ]

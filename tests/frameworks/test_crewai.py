@@ -22,7 +22,9 @@ from tests.frameworks._contract_company import (
 )
 from tests.frameworks._contract_hooks import TestCancel, TestHooks
 from tests.frameworks._contract_limits import TestHiddenContent, TestModelCalls, TestOtherLimits
+from tests.frameworks._contract_matrix import TestMatrix
 from tests.frameworks._contract_stops import TestGuardedRun, TestStop
+from tests.frameworks._contract_veto import TestVeto
 from tests.frameworks._framework import AGENT, CAP, Framework, Job
 
 # What it tells its makers is settled when it is imported, and so are the warnings that it raises.
@@ -93,6 +95,16 @@ FRAMEWORK = Framework(
     spans_above=2,
     model_spans=frozenset({"ChatCompletion"}),
     tool_span="search.run",
+    vetoed=frozenset({"tool"}),
+    answers_vetoes=True,
+    shows_arguments_late=True,
+    title="CrewAI `Crew.kickoff`",
+    packages=(
+        "crewai",
+        "openai",
+        "openinference-instrumentation-crewai",
+        "openinference-instrumentation-openai",
+    ),
 )
 
 __all__ = [
@@ -102,6 +114,7 @@ __all__ = [
     "TestHealthy",
     "TestHiddenContent",
     "TestHooks",
+    "TestMatrix",
     "TestModelCalls",
     "TestObserve",
     "TestOneAfterAnother",
@@ -110,4 +123,5 @@ __all__ = [
     "TestOtherRequests",
     "TestStop",
     "TestTwoAtOnce",
+    "TestVeto",
 ]

@@ -30,6 +30,7 @@ from tests.frameworks._contract_company import (
     around,
 )
 from tests.frameworks._contract_hooks import TestCancel
+from tests.frameworks._contract_matrix import TestMatrix
 from tests.frameworks._expected import (
     ANSWER,
     HEALTHY,
@@ -75,7 +76,10 @@ def blocking_agent(job: Job) -> str:
 
 
 FRAMEWORK = test_crewai.FRAMEWORK._replace(
-    blocking={"sync": sync}, awaited={"akickoff": akickoff}, spans_above=0
+    blocking={"sync": sync},
+    awaited={"akickoff": akickoff},
+    spans_above=0,
+    title="CrewAI `Crew.akickoff`",
 )
 
 pytestmark = test_crewai.pytestmark
@@ -129,18 +133,18 @@ class TestAkickoff:
         assert scene.points("loopguard.errors") == []
 
     @pytest.mark.parametrize(
-        ("limits", "rule"),
+        ("limits", "rule", "executions"),
         [
-            pytest.param({"max_llm_calls": 5}, "llm_call_budget", id="models"),
-            pytest.param({"max_tool_calls": 4}, "tool_call_budget", id="tools"),
+            pytest.param({"max_llm_calls": 5}, "llm_call_budget", 5, id="models"),
+            pytest.param({"max_tool_calls": 4}, "tool_call_budget", 4, id="tools"),
         ],
     )
-    def test_limits(self, bench: Workbench, limits: dict[str, int], rule: str):
+    def test_limits(self, bench: Workbench, limits: dict[str, int], rule: str, executions: int):
         with bench.guarded(Policy.none().with_limits(**limits), content=False) as scene:
             outcome = scene.play("akickoff")
         assert type(outcome.error) is RunAborted
         assert outcome.error.report.rule == rule
-        assert outcome.counts == Counts(requests=5, executions=5)
+        assert outcome.counts == Counts(requests=5, executions=executions)
 
     def test_observed_as_one_run(self, bench: Workbench, mode: str):
         with bench.guarded(mode="observe") as scene:
@@ -279,6 +283,7 @@ class TestSpansOfTheClientAlone:
 __all__ = [
     "FRAMEWORK",
     "TestCancel",
+    "TestMatrix",
     "TestOneAfterAnother",
     "TestOneInsideAnother",
     "TestTwoAtOnce",

@@ -26,6 +26,7 @@ from tests.frameworks._contract_company import (
 )
 from tests.frameworks._contract_hooks import TestCancel, TestHooks
 from tests.frameworks._contract_limits import TestHiddenContent, TestModelCalls, TestOtherLimits
+from tests.frameworks._contract_matrix import TestMatrix
 from tests.frameworks._contract_stops import TestGuardedRun, TestStop
 from tests.frameworks._contract_veto import TestBaseForm, TestVeto
 from tests.frameworks._framework import AGENT, CAP, Framework, Job, genai_content
@@ -105,6 +106,8 @@ FRAMEWORK = Framework(
     vetoed=frozenset({"llm", "tool"}),
     shows_arguments_late=True,
     wraps=frozenset({"sync"}),  # the thread hands on what is an `Exception` only
+    title="Google ADK",
+    packages=("google-adk", "openai"),
 )
 
 __all__ = [
@@ -115,6 +118,7 @@ __all__ = [
     "TestHealthy",
     "TestHiddenContent",
     "TestHooks",
+    "TestMatrix",
     "TestModelCalls",
     "TestObserve",
     "TestOneAfterAnother",

@@ -26,6 +26,7 @@ from tests.frameworks._contract_company import (
 )
 from tests.frameworks._contract_hooks import TestCancel, TestHooks
 from tests.frameworks._contract_limits import TestHiddenContent, TestModelCalls, TestOtherLimits
+from tests.frameworks._contract_matrix import TestMatrix
 from tests.frameworks._contract_stops import TestGuardedRun, TestStop
 from tests.frameworks._contract_veto import TestVeto
 from tests.frameworks._framework import AGENT, CAP, Framework, Job
@@ -97,6 +98,13 @@ FRAMEWORK = Framework(
         }
     ),
     agent="FunctionAgent.run",
+    title="LlamaIndex `FunctionAgent`",
+    packages=(
+        "llama-index-core",
+        "llama-index-llms-openai-like",
+        "openai",
+        "openinference-instrumentation-llama-index",
+    ),
 )
 
 __all__ = [
@@ -106,6 +114,7 @@ __all__ = [
     "TestHealthy",
     "TestHiddenContent",
     "TestHooks",
+    "TestMatrix",
     "TestModelCalls",
     "TestObserve",
     "TestOneAfterAnother",
