@@ -49,6 +49,11 @@ class _Patch(NamedTuple):
         """Whether nobody has patched over it since."""
         return vars(self.owner).get(self.name) is self.wrapper
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether somebody has put back what was there before."""
+        return vars(self.owner).get(self.name) is self.original
+
     def undo(self) -> None:
         """Put the original back."""
         setattr(self.owner, self.name, self.original)
@@ -121,6 +126,7 @@ class Patches(Generic[_Place, _Keeper]):
 
     def _patch(self, place: _Place) -> None:
         owner, name = place.owner, place.name
+        self._patches = [patch for patch in self._patches if not patch.is_lost]
         if any(patch.owner is owner and patch.name == name for patch in self._patches):
             return
         original = vars(owner)[name]

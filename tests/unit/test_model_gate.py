@@ -486,6 +486,16 @@ def test_what_somebody_patched_over_ours_stays_and_is_not_patched_twice(process:
     check_patched_over(process, httpx.Client, "send", plain_httpx)
 
 
+def test_what_somebody_has_put_back_is_patched_anew(process: Traced) -> None:
+    """As an instrumentation does that was there first and is taken off."""
+    before = vars(httpx.Client)["send"]
+    first = process.guard(limit(1), mode="enforce")
+    httpx.Client.send = before  # type: ignore[method-assign]
+    first.shutdown()
+    process.guard(limit(1), mode="enforce")
+    assert vars(httpx.Client)["send"] is not before
+
+
 def test_a_client_that_is_built_otherwise_is_left_alone(
     process: Traced, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
