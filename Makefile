@@ -5,9 +5,10 @@ python := $(shell for p in python3 python3.13 python3.12 python3.11 python3.10 \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo "$$p" && break; done)
 in = @$(or $(python),$(error no Python from 3.10 on was found)) scripts/environment.py $(which)
 synchronised := $(if $(filter output-sync,$(.FEATURES)),--output-sync)
-# Those whose tests belong to every `make test`, and all whose tests there are.
+# Those whose tests belong to every `make test`, and the others.
 first-frameworks := openai-agents pydantic-ai langchain
-frameworks := $(first-frameworks) anthropic crewai autogen google-adk llama-index
+other-frameworks := anthropic crewai autogen google-adk llama-index
+frameworks := $(first-frameworks) $(other-frameworks)
 core := $(wildcard tests/unit tests/properties tests/cases tests/telemetry tests/cli README.md docs otel_loopguard)
 
 benchmarks := $(sort $(wildcard benchmarks/bench_*.py))
