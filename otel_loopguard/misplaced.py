@@ -7,6 +7,9 @@ OpenAI Agents SDK hangs each agent below the workflow, also one that a tool call
 
 from __future__ import annotations
 
+import msgspec
+
+from otel_loopguard.dialects import READ_BY_PLACE
 from otel_loopguard.runs import Run
 from otel_loopguard.span_tree import Node
 from otel_loopguard.spans import SpanRecord
@@ -20,6 +23,14 @@ FLAT = frozenset({"opentelemetry.instrumentation.openai_agents"})
 
 OPEN = 1_024
 """Open spans without an open one below that are known; past that the oldest is forgotten."""
+
+
+def in_its_place(record: SpanRecord, node: Node | None) -> SpanRecord:
+    """Return a span for a dialect to read, with what only the spans above it tell."""
+    above = None if node is None or record.scope not in READ_BY_PLACE else node.parent
+    if above is None or above.stands_in or above.scope == record.scope:
+        return record
+    return msgspec.structs.replace(record, is_topmost=True)
 
 
 def caller_of(node: Node, record: SpanRecord) -> Node | None:

@@ -95,7 +95,7 @@ class RunFinder(RunKeeper):
 
     def answered(self, run: Run, step: Step) -> None:
         """Take note of the ids in a model's answer, by which a later call may be found."""
-        if run.kind not in {"joined", "root"}:
+        if run.kind == "explicit":
             return
         for call in () if step.tool_calls is UNKNOWN else step.tool_calls:
             if call.call_id and not is_one_of_many(call.call_id):

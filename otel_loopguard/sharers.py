@@ -100,9 +100,13 @@ class Sharers:
     def is_meant(self, trip: Violation, call_ids: tuple[str, ...], told: Told) -> bool:
         """Say whether a request goes on with what tripped the run: tool calls with these ids.
 
-        It does if that cannot be told, or if the trip is about the run as a whole.
+        It does if that cannot be told, or if the trip is about the run as a whole. One that tells
+        of no calls but these is of a loop that has only begun.
         """
         cannot_be_told = not self.have_told or told.response_id or not trip.is_pattern
         if cannot_be_told or (not call_ids and trip.kind != "tool"):
             return True
-        return told.opening == self._opening or any(each in told.call_ids for each in call_ids)
+        if told.opening == self._opening:
+            return True
+        tripping = set(call_ids)
+        return not tripping.isdisjoint(told.call_ids) and not tripping.issuperset(told.call_ids)

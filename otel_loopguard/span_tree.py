@@ -77,7 +77,7 @@ class Node(msgspec.Struct, eq=False):
     delegates: bool = False
     """It is a tool call that runs an agent."""
     scope: str = ""
-    """What made the span, if it is an agent's."""
+    """What made the span."""
 
     @property
     def key(self) -> SpanKey:
@@ -146,10 +146,7 @@ class Node(msgspec.Struct, eq=False):
         return None
 
     def hang_below(self, parent: Node) -> None:
-        """Belong to another span from here on: its own instrumentation did not say so.
-
-        Not to one below it: a span that shows late what it is may have some.
-        """
+        """Belong to another span, unless that is below it: the instrumentation did not say so."""
         if self in parent.upwards():
             return
         self.parent, self.conversation = parent, self.conversation or parent.conversation
@@ -203,6 +200,7 @@ def _node(
         None if live is None else ref(live),
         stands_in,
         vetoed=bool(record.attributes.get(semconv.STEP_PREVENTED)),
+        scope=record.scope,
     )
 
 

@@ -16,7 +16,7 @@ from otel_loopguard.decisions import RunReport
 from otel_loopguard.dialects import Dialect, read_input, read_step
 from otel_loopguard.hearing import Hearing
 from otel_loopguard.installed_dialects import chosen
-from otel_loopguard.misplaced import is_prevented
+from otel_loopguard.misplaced import in_its_place, is_prevented
 from otel_loopguard.policy import Policy
 from otel_loopguard.run_finder import RunFinder
 from otel_loopguard.runs import Run
@@ -89,7 +89,7 @@ class RunTracker:
                 if self.runs.spans.is_known(record):
                     return None  # the guard has been added twice
                 node = self.runs.enter(record, live)
-            step = read_step(record, self._dialects)
+            step = read_step(in_its_place(record, node), self._dialects)
             if step is None or node.vetoed:
                 return None
             can_veto = self._vetoes is not None and self._vetoes(record, step)
@@ -111,7 +111,7 @@ class RunTracker:
         if node is not None and not node.is_open:
             return None
         try:
-            step = read_step(record, self._dialects)
+            step = read_step(in_its_place(record, node), self._dialects)
             if step is not None:
                 shown = Shown(step, record, self._given(node, step, record))
                 with self.runs.lock:
@@ -177,7 +177,6 @@ class RunTracker:
         step, record, given, _ = shown
         self.runs.place(node, step, record)
         if step.kind == "agent":
-            node.scope = record.scope
             node.invoke(step.name or step.agent)
         node.step_name = step.name
         waiting = node.awaiting() if step.kind == "llm" else None

@@ -32,9 +32,21 @@ from otel_loopguard.dialects._values import HIDDEN
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import ModelInput, SpanKey, Step
 
-__all__ = ["BUILT_IN", "HIDDEN", "Dialect", "Dialects", "Marks", "read_input", "read_step"]
+__all__ = [
+    "BUILT_IN",
+    "HIDDEN",
+    "READ_BY_PLACE",
+    "Dialect",
+    "Dialects",
+    "Marks",
+    "read_input",
+    "read_step",
+]
 
 _NANOSECONDS = 1e9
+
+READ_BY_PLACE = openinference.READ_BY_PLACE
+"""Scopes whose spans are agents or not by whether any of their scope is above them."""
 
 BUILT_IN: tuple[Dialect, ...] = (
     openinference.DIALECT,

@@ -78,13 +78,14 @@ _CACHE_WRITE_TOKENS = (semconv.LLM_TOKENS_CACHE_WRITE, semconv.GEN_AI_USAGE_CACH
 _REASONING_TOKENS = (semconv.LLM_TOKENS_REASONING, semconv.GEN_AI_USAGE_REASONING)
 _COST = (semconv.LLM_COST_TOTAL, semconv.PYDANTIC_COST)
 _SHOWS_RESPONSE = (semconv.OPENINFERENCE_OUTPUT_VALUE, semconv.LLM_INVOCATION_PARAMETERS)
+READ_BY_PLACE = frameworks.AGENTS_BY_NAME
 _LAYOUT = Layout(message=".message", call=".tool_call", function=".function")
 
 
 def read(record: SpanRecord) -> Step | None:
     """Return the step that the span is; `None` if OpenInference did not write it, or it is none."""
     kind = record.attributes.get(semconv.OPENINFERENCE_SPAN_KIND)
-    is_root = record.parent_id is None or record.parent_is_remote
+    is_root = record.parent_id is None or record.parent_is_remote or record.is_topmost
     if kind is None:
         by_name = frameworks.is_agent_by_name(record, is_root=is_root)
         return _agent(record) if by_name else None

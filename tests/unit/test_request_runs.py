@@ -248,6 +248,23 @@ def test_only_the_loop_that_tripped_the_run_is_refused(
     assert steps == 0, "what the other one does is not held against the loop that was stopped"
 
 
+def test_a_loop_whose_first_call_was_the_last_straw_goes_on(process: Traced) -> None:
+    """Until it tells of a call it is one with the other, but it has done nothing twice."""
+    process.guard(Policy.from_mapping(REPEATED, base=Policy.none()), mode="enforce")
+    stubborn, other = Loop(process, "a"), Loop(process, "b")
+    with use_span(session(process), end_on_exit=True):
+        stubborn.turn()
+        stubborn.turn()
+        run = stubborn.run
+        assert run is not None
+        other.turn()
+        assert run.trip is not None
+        assert run.tripped.call_ids == other.told
+        other.turn()
+        with pytest.raises(RunAborted):
+            stubborn.turn()
+
+
 def test_a_loop_that_goes_on_is_guarded(process: Traced, guard: LoopGuardSpanProcessor) -> None:
     with use_span(session(process), end_on_exit=True):
         assert Loop(process, "a").until_refused() == 5
