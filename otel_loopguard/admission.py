@@ -87,11 +87,10 @@ class Admission:
         hearing = Hearing(run)
         self._asked = hearing.runs
         claimed = self._claim(run, node)
-        if not claimed and all(each.trip is None for each in self._asked):
+        if not claimed and not hearing.stops:
             hearing.admit(self, _REQUEST if node is None else node.placed(_REQUEST))
         # A step that was let through before the limit was reached may still be made.
-        trips = ((each, each.trip) for each in self._asked if each.trip is not None)
-        stops = (each for each, trip in trips if not (claimed and trip.phase == "pre"))
+        stops = (each for each, trip in hearing.stops if not (claimed and trip.phase == "pre"))
         self.refused_by = next(stops, None)
         if self.refused_by is not None:
             self.refused_by.refused_requests += 1
@@ -104,8 +103,9 @@ class Admission:
             self.verdict = hearing.verdict(around or node, opened=opened)
 
     def _claim(self, run: Run, node: Node | None) -> bool:
+        runs = (run, *run.around())  # one around it may have begun to count the call
         for above in () if node is None else node.upwards():
-            if above.run is run and above.kind == "llm" and above.is_open:
+            if above.run in runs and above.kind == "llm" and above.is_open:
                 # The request of a call that was refused takes no other call's place.
                 above.claimed = not above.refused
                 return above.claimed

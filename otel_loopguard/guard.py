@@ -151,6 +151,15 @@ class LoopGuard:
             allowed=held is None, step_count=run.totals.steps, refusal=held, violations=news
         )
 
+    def stir(self) -> None:
+        """Tell that something happens of which it is not known yet what step it is: no silence."""
+        if self._run is not None:
+            self._run.totals.last_s = max(self._run.totals.last_s, self._latest())
+
+    def go_on(self) -> None:
+        """Let go of an abort that holds: somebody else keeps what it was about from going on."""
+        self._held = None
+
     def due_s(self) -> float | None:
         """Return when a limit on time will be reached if nothing happens until then.
 

@@ -86,10 +86,15 @@ class Hearing:
 
     def _refused_by(self) -> Run:
         """Return the run that refuses what was asked, the nearest one: it has tripped."""
-        run = next((run for run in self.runs if run.trip is not None), self.run)
+        run = next((run for run, _ in self.stops), self.run)
         if run is not self.run:
             self.run.refused_by = run
         return run
+
+    @property
+    def stops(self) -> tuple[tuple[Run, Violation], ...]:
+        """Which of the runs have tripped, and by what, nearest first."""
+        return tuple([(each.run, each.trip) for each in self._parties if each.trip is not None])
 
     @property
     def is_news(self) -> bool:
@@ -110,10 +115,17 @@ class _Party:
         self.decision: Decision | None = None
         self.tripped = self.went_on = self.ran_on = False
         self._is_outer = is_outer
+        if is_outer and run.gives_way:
+            run.guard.go_on()
 
     def seen(self, step: Step) -> Step:
         """Return a step as it is for this run."""
         return msgspec.structs.replace(step, inner=True) if self._is_outer else step
+
+    @property
+    def trip(self) -> Violation | None:
+        """What it was stopped for, unless others below its span go on and this is of one."""
+        return None if self._is_outer and self.run.gives_way else self.run.trip
 
     @property
     def is_against(self) -> bool:
@@ -129,17 +141,17 @@ class _Party:
         """Say whether the run would refuse a step; nothing is told."""
         run = self.run
         return (
-            run.trip is not None or not run.guard.preview(self.seen(step), ahead=run.ahead).allowed
+            self.trip is not None or not run.guard.preview(self.seen(step), ahead=run.ahead).allowed
         )
 
     def begin(self, step: Step, *, prevented: bool, refused: bool) -> None:
         """Tell of a step that starts, or would if it were not `refused`."""
         run = self.run
-        self.went_on = run.trip is not None and step.kind in COUNTED
+        self.went_on = self.trip is not None and step.kind in COUNTED
         self.ran_on = self.went_on and not refused
         run.steps_after_trip += self.ran_on
-        if refused and run.trip is not None:
-            self.take(step, Decision(allowed=False, step_count=0, refusal=run.trip))
+        if refused and self.trip is not None:
+            self.take(step, Decision(allowed=False, step_count=0, refusal=self.trip))
         elif not refused or self.refuses(step):  # else it is another run that refuses
             ahead = run.ahead
             decision = run.guard.check(self.seen(step), commit=not prevented, ahead=ahead)
@@ -148,9 +160,9 @@ class _Party:
     def record(self, step: Step, started_ns: int, *, refused: bool, is_late: bool) -> None:
         """Tell what came out of a step."""
         run = self.run
-        if run.trip is not None:
+        if self.trip is not None:
             is_after = started_ns > run.tripped.wall_ns
-            is_trip = run.trip.span == step.span
+            is_trip = self.trip.span == step.span
             # It may have been another run that refused it, before this one tripped.
             escaped = refused and (is_after or is_trip or not self._is_outer)
             run.escaped = run.escaped or escaped

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
@@ -12,15 +11,8 @@ from otel_loopguard.runs import Run
 JOINS = 8_192
 """Ids known at a time; past that the one that is longest unused is forgotten."""
 
-_NUMBERED = re.compile(r"^\D*\d{1,4}$")
-
 Key: TypeAlias = tuple[Literal["run", "conversation", "call", "response"], str]
 """An id and what it is one of."""
-
-
-def is_one_of_many(call_id: str) -> bool:
-    """Say whether a call's id is one that servers give to the calls of each answer: `call_1`."""
-    return _NUMBERED.match(call_id) is not None
 
 
 class Joins:

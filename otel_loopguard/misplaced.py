@@ -18,6 +18,10 @@ from otel_loopguard.steps import Step
 UNATTACHED = frozenset({"openinference.instrumentation.langchain"})
 """Scopes of spans that are never made current, so that what is below them has no parent."""
 
+ECHOES = frozenset({"com.anthropic.sdk.python"})
+"""Scopes whose spans show, side by side with those of others, model calls that those show too: the
+Anthropic SDK writes its own ones whatever else instruments it."""
+
 FLAT = frozenset({"opentelemetry.instrumentation.openai_agents"})
 """Scopes whose agents hang below the workflow, whatever runs them."""
 
@@ -52,7 +56,7 @@ def is_prevented(node: Node, step: Step) -> bool:
     if step.kind != "llm":
         return False
     shown_by: list[Node] = []
-    for above in () if node.read or node.prevented else node.upwards():
+    for above in () if node.read or node.prevented or node.claimed else node.upwards():
         if above.in_vain:
             above.in_vain = False
             for each in shown_by:

@@ -11,12 +11,12 @@ import time
 import uuid
 from collections.abc import Iterator
 
-from otel_loopguard.joins import Key, is_one_of_many
+from otel_loopguard.joins import Key
 from otel_loopguard.run_finder import RunFinder
 from otel_loopguard.runs import Run
 from otel_loopguard.slots import Slot
 from otel_loopguard.span_tree import Node
-from otel_loopguard.told import Told
+from otel_loopguard.told import Told, is_one_of_many
 
 
 def is_known(runs: RunFinder, node: Node | None) -> bool:
@@ -61,7 +61,9 @@ def _below(
         outer = root if sharers.have_asked else None
         run, opened = _opened(runs, node, told, outer), True
         if outer is not None:
-            sharers.leave_to(run, told.opening)
+            forgotten = sharers.leave_to(run, told.opening)
+            if forgotten is not None:
+                runs.shut(forgotten)
             run.requested.take_over(root.requested, told.call_ids)
     sharers.ask(told.opening, None if run is root else run)
     # Some instrumentations do not make a call's span current while its request is made.
@@ -98,8 +100,9 @@ def _go_on(runs: RunFinder, run: Run, calls: list[Node], told: Told) -> None:
         runs.joins.keep(key, run)
     if run.trip is None:  # one that goes on asking is not kept by that
         run.last_ns = max(run.last_ns, time.time_ns())
+    counted_by = (run, *run.around())
     for call in calls:
-        if call.run is not run:
+        if call.run not in counted_by:  # one around it may have begun to count it
             call.move(run)
             if run.kind == "joined" and (run.top is None or not run.top.is_open):
                 run.top = call

@@ -107,8 +107,10 @@ class RequestedCalls:
         ordered = [*own, *(each for each in self._waiting if each not in own)]
         named = [each for each in ordered if same_tool(each[1].name, step.name)]
         by_id = [each for each in named if step.call_id and each[1].call_id == step.call_id]
-        equal = [each for each in named if len(named) > 1 and _same(each[1], step)]
-        return next(iter(by_id or equal or named or own), None)
+        if by_id or len(named) == 1:
+            return (by_id or named)[0]
+        equal = [each for each in named if _same(each[1], step)]
+        return next(iter(equal or named or own), None)
 
     def _taken(self, found: list[tuple[Node, ToolCall]]) -> list[tuple[Node, ToolCall]]:
         taken = {id(each) for each in found}

@@ -8,8 +8,8 @@ from itertools import takewhile
 
 from otel_loopguard.conversations import conversation_of
 from otel_loopguard.decisions import RunReport
-from otel_loopguard.joins import Key, is_one_of_many
-from otel_loopguard.misplaced import caller_of
+from otel_loopguard.joins import Key
+from otel_loopguard.misplaced import ECHOES, caller_of
 from otel_loopguard.open_runs import IDLE_S
 from otel_loopguard.policy import Policy
 from otel_loopguard.run_keeper import RunKeeper
@@ -18,6 +18,7 @@ from otel_loopguard.slots import CURRENT, Slot
 from otel_loopguard.span_tree import Node
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import UNKNOWN, ModelInput, Step
+from otel_loopguard.told import is_one_of_many
 
 _NANOSECONDS = 1e9
 
@@ -82,7 +83,9 @@ class RunFinder(RunKeeper):
             if name is None:
                 known = self._around(node, step)
                 if known is not None and known.has_sharers and self._is_begun(step, record):
-                    known.sharers.await_request(node)
+                    known.guard.stir()
+                    if record.scope not in ECHOES:
+                        known.sharers.await_request(node)
                     return None, False  # its request tells which of the loops it is of
             else:
                 known, opened = self._of_name(name, node, record)
@@ -180,10 +183,10 @@ class RunFinder(RunKeeper):
     def _of_loop(self, run: Run, step: Step) -> Run:
         """Return the run of a call that no request is made for, where loops share a span."""
         at_work = run.sharers.at_work
-        if at_work is None or at_work.ended:
+        if at_work is None and not run.sharers.have_told:
             return run
         named = self.joins.find([("call", step.call_id)]) if step.call_id else None
-        return named or at_work
+        return named or (run if at_work is None or at_work.ended else at_work)
 
     def _own(self, node: Node, step: Step) -> Run:
         """Open a run that its own span will end: the agent's, or the topmost one that is open."""

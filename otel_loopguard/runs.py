@@ -101,8 +101,7 @@ class Run:
         self.tripped = NOT_TRIPPED
         """When it tripped, and what stopping it is called."""
         self.heard = self.escaped = False
-        """An abort hook was called, and came back; a model call ran although it was refused, for
-        its client is not one that the gate knows."""
+        """An abort hook came back; a model call ran although refused: no gate is at its client."""
         self.attempts = 0
         """How often abort hooks have been asked."""
         self.outcomes: set[tuple[str, str]] = set()
@@ -162,8 +161,7 @@ class Run:
     @property
     def is_stopped_by_us(self) -> bool:
         """Whether a built-in stop has reached the run, be it that of one around it."""
-        runs = (self, *self.around())
-        return self.refused_by is not None or any(run.is_reached for run in runs)
+        return self.refused_by is not None or any(run.is_reached for run in self._stoppers)
 
     @property
     def stopped_by(self) -> Run | None:
@@ -172,10 +170,14 @@ class Run:
         What a hook did nobody knows: it may have told somebody, no more. It counts as a stop if
         nothing has started since.
         """
-        for run in (self, *self.around()):
+        for run in self._stoppers:
             if run.is_reached or (run.heard and not run.steps_after_trip):
                 return run
         return self.refused_by
+
+    @property
+    def _stoppers(self) -> tuple[Run, ...]:
+        return (self, *(run for run in self.around() if not run.gives_way))
 
     @property
     def is_reached(self) -> bool:
@@ -183,11 +185,11 @@ class Run:
         return any(result == "ok" for _, result in self.outcomes)
 
     def around(self) -> tuple[Run, ...]:
-        """Return the runs around it that go on, nearest first; let go of those that are over."""
+        """Return the runs around it that have not ended, nearest first; let go of the others."""
         found: list[Run] = []
         run = self
         while (outer := run.outer) is not None:
-            if outer.ended or outer.gives_way:
+            if outer.ended:
                 run.outer = outer.outer
             else:
                 found.append(outer)
@@ -212,10 +214,11 @@ class Run:
         return starts
 
     def trips_by(self, decision: Decision, step: Step | None = None) -> bool:
-        """Take a decision on a step; say whether it is the first one that says stop."""
-        if decision.refusal is None or self.trip is not None:
+        """Take a decision on a step; say whether it says stop first, or after a pattern a limit."""
+        refusal, before = decision.refusal, self.trip
+        if refusal is None or (before and (refusal.is_pattern or not self.gives_way)):
             return False
-        self.trip = decision.refusal
+        self.trip = refusal
         call_ids = () if step is None else step.call_ids
         self.tripped = Tripped.now(self.guard.stats().duration_s, call_ids)
         return True
@@ -239,16 +242,14 @@ class Run:
         return self.sharers.is_meant(trip, self.tripped.call_ids, told)
 
     def due_s(self) -> float | None:
-        """Return when a limit on time is reached if nothing happens; `None` for never.
-
-        Where nobody ends the run, silence may be all that there is of its end.
-        """
+        """Return when a limit on time is reached if nothing happens; `None` for never."""
+        # Where nobody ends the run, silence may be all that there is of its end.
         silent = self.ended or self.is_rootless or self.is_abandoned
         return None if silent else self.guard.due_s()
 
     def keep_open(self, node: Node) -> None:
         """Remember a call's span while it is open."""
-        calls = self.open_calls if node.kind == "llm" else self.open_tools
+        calls = self.open_tools if node.kind == "tool" else self.open_calls
         calls[node] = None
         if len(calls) > OPEN_CALLS:
             del calls[next(iter(calls))]
@@ -278,7 +279,7 @@ class Run:
         self.open_calls.clear()
         self.open_tools.clear()
         self.responses.clear()
-        self.requested = RequestedCalls()
+        self.requested, self.sharers = RequestedCalls(), Sharers()
 
     def report(self) -> RunReport:
         """Return what has become of the run so far; `aborted` if a stop reached it unfinished."""

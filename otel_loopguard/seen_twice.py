@@ -12,15 +12,12 @@ import msgspec
 
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN
+from otel_loopguard.misplaced import ECHOES
 from otel_loopguard.runs import Run
 from otel_loopguard.span_tree import Node
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
 from otel_loopguard.tool_names import same_tool
-
-ECHOES = frozenset({"com.anthropic.sdk.python"})
-"""Scopes whose spans show, side by side with those of others, model calls that those show too: the
-Anthropic SDK writes its own ones whatever else instruments it."""
 
 
 def shown_by(node: Node, step: Step, record: SpanRecord, run: Run) -> Node | None:

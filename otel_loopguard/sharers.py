@@ -29,6 +29,7 @@ class Sharers:
         "_asked_last",
         "_heirs",
         "_opening",
+        "_told_last",
         "_waiting",
         "are_several",
         "at_work",
@@ -46,6 +47,8 @@ class Sharers:
         """By its opening, the run of each other loop."""
         self.at_work: Run | None = None
         """The run of the loop that has asked last, if that is not this one."""
+        self._told_last = ""
+        """The id of the call that it has told last."""
         self._waiting: deque[Node] = deque(maxlen=CALLS)
 
     @property
@@ -63,9 +66,9 @@ class Sharers:
         self._waiting.append(call)
 
     def waiting(self) -> Node | None:
-        """Return the model call that began last and is still open, and forget those before it."""
+        """Return the model call that has waited longest and is still open; it does so no more."""
         while self._waiting:
-            call = self._waiting.pop()
+            call = self._waiting.popleft()
             if call.is_open and call.run is None:
                 return call
         return None
@@ -79,12 +82,12 @@ class Sharers:
         """Return the runs of loops that are known."""
         return tuple(self._heirs.values())
 
-    def leave_to(self, run: Run, opening: int) -> None:
-        """Let one of the loops be a run of its own."""
+    def leave_to(self, run: Run, opening: int) -> Run | None:
+        """Let one of the loops be a run of its own; return another one that is forgotten for it."""
         self._heirs.pop(opening, None)
         self._heirs[opening] = run
-        if len(self._heirs) > HEIRS:
-            del self._heirs[next(iter(self._heirs))]
+        is_full = len(self._heirs) > HEIRS
+        return self._heirs.pop(next(iter(self._heirs))) if is_full else None
 
     def take(self, told: Told) -> bool:
         """Say whether a request is of the run's own loop; the first that tells of a call is.
@@ -92,10 +95,13 @@ class Sharers:
         Where no request has been made, one that tells of a call goes on with what began elsewhere.
         """
         if not told.call_ids:
-            return True
+            return self._opening in {None, told.opening}
         if self._opening is None and self.have_asked:
             self._opening = told.opening
-        return told.opening == self._opening
+        is_own = told.opening == self._opening or self._goes_on(told)
+        if is_own:
+            self._told_last = told.last_id
+        return is_own
 
     def is_meant(self, trip: Violation, call_ids: tuple[str, ...], told: Told) -> bool:
         """Say whether a request goes on with what tripped the run: tool calls with these ids.
@@ -106,7 +112,11 @@ class Sharers:
         cannot_be_told = not self.have_told or told.response_id or not trip.is_pattern
         if cannot_be_told or (not call_ids and trip.kind != "tool"):
             return True
-        if told.opening == self._opening:
+        if told.opening == self._opening or self._goes_on(told):
             return True
         tripping = set(call_ids)
         return not tripping.isdisjoint(told.call_ids) and not tripping.issuperset(told.call_ids)
+
+    def _goes_on(self, told: Told) -> bool:
+        # What a person said may be written otherwise the next time, or be left out.
+        return self._told_last != "" and self._told_last in told.call_ids

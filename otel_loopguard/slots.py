@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 class Cancellable(Protocol):
     """A task that can be asked to end, from any thread."""
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the calling code runs in it."""
+        ...
+
     def cancel(self, wanted: Callable[[], bool], delivered: Callable[[], object]) -> bool:
         """Ask it to end, if that is `wanted` when it can hear; say whether it can be asked."""
         ...

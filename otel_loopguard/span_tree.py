@@ -104,7 +104,7 @@ class Node(msgspec.Struct, eq=False):
         if self.run is not None:
             self.run.open_calls.pop(self, None)
         self.run, self.kind, self.read, self.claimed, self.awaits = run, None, False, True, True
-        run.open_calls[self] = None  # tools may begin before it has ended
+        run.keep_open(self)  # tools may begin before it has ended
 
     def placed(self, step: Step, *, timed: bool = True) -> Step:
         """Return a step of this span as one of the agent, and of its invocation, that it is in.

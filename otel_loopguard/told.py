@@ -6,16 +6,28 @@ Bedrock's Converse and of Gemini. Nothing of what is said is kept.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
+_NUMBERED = re.compile(r"^\D*\d{1,4}$")
+
 LARGEST = 16_000_000
 """Bytes of a request that are read; what is larger shows nothing."""
 
-CALL_IDS = 512
+CALL_IDS = 128
 """Ids of one request that are looked at, the latest ones."""
+
+PARTS = 32
+"""Parts of what a person said that are looked at."""
+
+SAMPLE = 256
+"""Characters at each end of a text that are looked at."""
+
+_MOVES_ON = frozenset({"cache_control", "cachePoint"})
 
 
 class Told(NamedTuple):
@@ -27,6 +39,16 @@ class Told(NamedTuple):
     """Stands for the model, and for what the person said."""
     response_id: str = ""
     """The answer that it goes on from, where the provider keeps the conversation."""
+
+    @property
+    def last_id(self) -> str:
+        """The latest of the tool calls, if its id says more than a number."""
+        return next((each for each in self.call_ids if not is_one_of_many(each)), "")
+
+
+def is_one_of_many(call_id: str) -> bool:
+    """Say whether a call's id is one that servers give to the calls of each answer: `call_1`."""
+    return _NUMBERED.match(call_id) is not None
 
 
 def untold() -> Told | None:
@@ -42,16 +64,17 @@ def told_by(body: object) -> Told | None:
     messages = next((read[name] for name in ("messages", "input", "contents") if name in read), ())
     response_id, model = read.get("previous_response_id"), read.get("model")
     listed = _listed(messages)
-    spoken, call_ids = str(messages) if isinstance(messages, str) else "", list[str]()
+    spoken: object = messages if isinstance(messages, str) else None
+    call_ids: list[str] = []
     for message in reversed(listed):
         answered = tuple(_answered(message))
         if not answered and _of(message, "role") == "user":
-            spoken = repr(message)
+            spoken = message
             break
         call_ids += reversed(answered)
     return Told(
         tuple(call_ids[:CALL_IDS]),
-        hash((str(model), spoken)),
+        hash((str(model), _gist(spoken))),
         response_id if isinstance(response_id, str) else "",
     )
 
@@ -87,3 +110,16 @@ def _of(value: object, name: str) -> object:
 
 def _listed(value: object) -> Sequence[object]:
     return cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else ()
+
+
+def _gist(said: object) -> object:
+    """Return what stands for what a person said, at a bounded cost, and is the same next time.
+
+    Where providers are to keep something for later moves on from turn to turn.
+    """
+    if isinstance(said, Mapping):
+        parts = islice(cast("Mapping[str, object]", said).items(), PARTS)
+        return tuple([(name, _gist(value)) for name, value in parts if name not in _MOVES_ON])
+    if isinstance(said, str):
+        return len(said), said[:SAMPLE], said[-SAMPLE:]
+    return tuple([_gist(each) for each in _listed(said)[:PARTS]]) or repr(type(said))

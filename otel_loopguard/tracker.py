@@ -263,7 +263,7 @@ class RunTracker:
             node.run.has_come_back(node, step, record.ended_ns or 0)
         if is_prevented(node, step) or (is_late and step.kind == "agent"):
             return None
-        if is_late:
+        if is_late and (node.run is None or not node.run.ended):
             _, opened = self._join(node, shown, _no_name)
         run = node.run
         if run is not None and run.ended and node.kind is not None:

@@ -34,6 +34,12 @@ class RootTask:
             return None
         return None if task is None else cls(task, task.get_loop())
 
+    @property
+    def is_current(self) -> bool:
+        """Whether this code runs in it."""
+        current = self.running()
+        return current is not None and current.task is self.task
+
     def cancel(self, wanted: Callable[[], bool], delivered: Callable[[], object]) -> bool:
         """Ask the task to end, from any thread; say whether it can be asked.
 
@@ -68,6 +74,8 @@ class RootTask:
 
 class _Nobody:
     """Stands for the task of a run whose code does not run at the moment."""
+
+    is_current = False
 
     def cancel(self, wanted: Callable[[], bool], delivered: Callable[[], object]) -> bool:
         """Say that nobody can be asked."""

@@ -121,6 +121,8 @@ class Ladder:
         task = run.slot.task
         if "cancel" not in self.built_in or task is None:
             return
+        if run.gives_way and not task.is_current:
+            return  # another loop may go on in there
         self._say_once(run, "cancel", "asked")
 
         def wanted() -> bool:  # the task may have gone on to something else

@@ -131,8 +131,8 @@ class TestOneSpanForSeveral:
         with bench.guarded() as scene, scene.span("handle order"):
             stopped, healthy = asyncio.run(both(scene, awaited_mode))
         assert type(stopped.error) is RunAborted
-        # Until they tell of a call both are one, that of the loop which tells of one first: what the
-        # other has asked for first counts there, and not where it goes on.
+        # Until they tell of a call both are one, that of the loop which tells of one first: what
+        # the other has asked for first counts there, and not where it goes on.
         assert abs(stopped.counts.requests - REPEATED.requests) <= 1
         assert healthy == (ANSWER, None, HEALTHY)
 

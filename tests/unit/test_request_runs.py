@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
 from opentelemetry.trace import INVALID_SPAN, Span, use_span
 
-from otel_loopguard import LoopGuardSpanProcessor, Policy, RunAborted, guarded_run, sharers
+from otel_loopguard import (
+    AbortRequest,
+    LoopGuardSpanProcessor,
+    Policy,
+    RunAborted,
+    guarded_run,
+    sharers,
+)
 from otel_loopguard.admission import Admission
-from otel_loopguard.runs import Run
+from otel_loopguard.runs import OPEN_CALLS, Run
 from otel_loopguard.told import Told
 from tests._tracing import Traced
 
@@ -52,19 +61,38 @@ class Loop:
     def turn(self, tool: str = "search", **arguments: object) -> Admission:
         with self.chat():
             admission = self.ask()
+        self.call(tool, **arguments)
+        return admission
+
+    def call(self, tool: str, **arguments: object) -> None:
+        """Execute a tool."""
         call_id = f"{self.name}{len(self.told)}_id"
         if self.spans:
             given = {"gen_ai.tool.call.id": call_id} if self.ids else {}
-            with self.process.tool(tool, arguments) as span:
-                span.set_attributes(given)
+            attributes = {
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": tool,
+                "gen_ai.tool.call.arguments": json.dumps(arguments),
+                **given,
+            }
+            with self.process.tracer.start_as_current_span(tool, attributes=attributes) as span:
+                span.set_attribute("gen_ai.tool.call.result", '"nothing"')
         self.told = (call_id, *self.told)
-        return admission
 
     @contextmanager
-    def chat(self) -> Generator[Span]:
+    def chat(self, call_id: str = "") -> Generator[Span]:
+        """Make the span of a model call; its answer asks for a tool if an id is given."""
         with self.process.tracer.start_as_current_span("chat m", attributes=CHAT) as span:
             yield span
-            said = {"role": "assistant", "parts": [{"type": "text", "content": "so"}]}
+            asks: dict[str, object] = {
+                "type": "tool_call",
+                "id": call_id,
+                "name": "lookup",
+                "arguments": {},
+            }
+            text: dict[str, object] = {"type": "text", "content": "so"}
+            part = asks if call_id else text
+            said = {"role": "assistant", "parts": [part]}
             span.set_attribute("gen_ai.output.messages", json.dumps([said]))
 
     def until_refused(self, most: int = 20) -> int:
@@ -253,16 +281,179 @@ def test_a_loop_whose_first_call_was_the_last_straw_goes_on(process: Traced) -> 
     process.guard(Policy.from_mapping(REPEATED, base=Policy.none()), mode="enforce")
     stubborn, other = Loop(process, "a"), Loop(process, "b")
     with use_span(session(process), end_on_exit=True):
+        with other.chat():
+            other.ask()
         stubborn.turn()
         stubborn.turn()
         run = stubborn.run
         assert run is not None
-        other.turn()
+        other.call("search")
         assert run.trip is not None
         assert run.tripped.call_ids == other.told
         other.turn()
         with pytest.raises(RunAborted):
             stubborn.turn()
+
+
+def test_no_run_of_a_loop_outlives_the_span(process: Traced, guard: LoopGuardSpanProcessor) -> None:
+    with use_span(session(process), end_on_exit=True):
+        for name in range(sharers.HEIRS + 10):
+            loop = Loop(process, f"{name}")
+            loop.turn("lookup", q=name)
+            loop.turn("lookup", q=-name)
+    assert process.total("loopguard.run.active") == 0
+    assert process.total("loopguard.runs") == sharers.HEIRS + 10
+    assert guard.mode == "enforce"
+
+
+def test_calls_that_never_end_are_bounded(process: Traced, guard: LoopGuardSpanProcessor) -> None:
+    first, second = Loop(process, "a"), Loop(process, "b")
+    with use_span(session(process)):
+        first.turn()
+        first.turn()
+        for _ in range(OPEN_CALLS + 10):
+            with use_span(process.tracer.start_span("chat m", attributes=CHAT)):
+                second.ask()
+    assert second.run is not None
+    assert len(second.run.open_calls) == OPEN_CALLS
+    assert guard.mode == "enforce"
+
+
+def test_the_task_of_a_loop_that_goes_on_is_not_cancelled(process: Traced) -> None:
+    """The span's run began in the task of the other one."""
+    process.guard(Policy.from_mapping(REPEATED, base=Policy.none()), mode="enforce")
+    stubborn, other = Loop(process, "a"), Loop(process, "b")
+
+    async def healthy() -> int:
+        other.turn("lookup", q=0)
+        begun.set()
+        await stopped.wait()
+        for number in range(1, 4):
+            other.turn("lookup", q=number)
+            await asyncio.sleep(0)
+        return len(other.told)
+
+    async def runaway() -> int:
+        await begun.wait()
+        refused = 0
+        for _ in range(9):
+            try:
+                stubborn.turn()
+            except RunAborted:
+                refused += 1
+        stopped.set()
+        return refused
+
+    async def both() -> tuple[int, int]:
+        good, bad = await asyncio.gather(healthy(), runaway())
+        return good, bad
+
+    with use_span(session(process), end_on_exit=True):
+        begun, stopped = asyncio.Event(), asyncio.Event()
+        assert asyncio.run(both()) == (4, 6)
+
+
+def test_silence_of_a_loop_whose_call_is_not_known_yet_is_none(process: Traced) -> None:
+    process.guard(Policy.none().with_limits(max_idle_s=0.2), mode="enforce")
+    with use_span(session(process), end_on_exit=True):
+        first, second = Loop(process, "a"), Loop(process, "b")
+        for loop in (first, second, first, second):
+            loop.turn()
+        for _ in range(2):
+            time.sleep(0.15)
+            with first.chat():
+                first.ask()
+                time.sleep(0.15)
+
+
+def test_loops_that_begin_alike_one_after_the_other(process: Traced) -> None:
+    """What each does first is no repetition of what the one before did."""
+    process.guard(mode="enforce")
+    with use_span(session(process), end_on_exit=True):
+        for name in range(12):
+            loop = Loop(process, f"{name}")
+            loop.turn("list_files")
+            loop.turn("read_file", number=name)
+
+
+def test_a_limit_holds_after_a_pattern_of_one_of_them(process: Traced) -> None:
+    limits = {"limits": {"max_llm_calls": 8}, **REPEATED}
+    told: list[AbortRequest] = []
+    guard = process.guard(
+        Policy.from_mapping(limits, base=Policy.none()), mode="enforce", abort_hooks=[told.append]
+    )
+    with use_span(session(process), end_on_exit=True):
+        assert Loop(process, "a").until_refused() == 3
+        other = Loop(process, "b")
+        for number in range(5):
+            other.turn("lookup", q=number)
+        with pytest.raises(RunAborted):
+            other.turn("lookup", q=9)
+        with pytest.raises(RunAborted):
+            Loop(process, "c").turn()
+    assert guard.mode == "enforce"
+    assert process.total("loopguard.runs") == 2
+    assert [each.violation.rule for each in told] == ["repeated_result", "llm_call_budget"]
+
+
+def test_a_loop_is_known_again_whatever_becomes_of_its_opening(process: Traced) -> None:
+    process.guard(mode="enforce")
+    loop = Loop(process, "a")
+    with use_span(session(process), end_on_exit=True):
+        for number in range(5):
+            loop.name = f"{number // 2}"
+            loop.turn()
+        with pytest.raises(RunAborted):
+            loop.turn()
+
+
+def test_the_budget_of_a_loop_that_has_a_history_below_the_span_of_another(
+    process: Traced,
+) -> None:
+    process.guard(Policy.none().with_limits(max_llm_calls=3), mode="enforce")
+    first, second = Loop(process, "a"), Loop(process, "b")
+    second.told = ("b_of_yesterday",)
+    with use_span(session(process), end_on_exit=True):
+        first.turn()
+        first.turn()
+        second.turn()
+        with pytest.raises(RunAborted):
+            second.turn()
+
+
+def test_refusals_of_one_loop_do_not_hide_the_calls_of_another(process: Traced) -> None:
+    process.guard(Policy.from_mapping(REPEATED, base=Policy.none()), mode="enforce")
+    bare, other = Loop(process, "a"), Loop(process, "b")
+    with use_span(session(process), end_on_exit=True):
+        bare.ask()
+        bare.call("search")
+        other.turn("lookup", q=-1)
+        with pytest.raises(RunAborted):
+            for _ in range(9):
+                bare.ask()
+                bare.call("search")
+        for number in range(4):
+            with pytest.raises(RunAborted):
+                bare.ask()
+            other.turn("lookup", q=number)
+        run = other.run
+        assert run is not None
+        assert run is not bare.run
+        assert run.guard.stats().model_calls == 4, "all but the first"
+
+
+def test_tools_are_of_the_loop_that_has_asked_for_them(process: Traced) -> None:
+    process.guard(Policy.from_mapping(REPEATED, base=Policy.none()), mode="enforce")
+    own, other = Loop(process, "a"), Loop(process, "b")
+    with use_span(session(process), end_on_exit=True), pytest.raises(RunAborted):
+        for number in range(9):
+            loops = (own, other) if number < 2 else (other, own)
+            for loop in loops:
+                with loop.chat(call_id=f"{loop.name}{number}_id"):
+                    loop.ask()
+            for loop in loops:
+                loop.call("lookup", q=number if loop is own else -1)
+    assert (len(own.told), len(other.told)) == (4, 4), "the other one has done it thrice since"
 
 
 def test_a_loop_that_goes_on_is_guarded(process: Traced, guard: LoopGuardSpanProcessor) -> None:
@@ -358,6 +549,23 @@ def test_calls_whose_spans_are_not_current_while_they_ask(
     assert counted == ([(8, 0), (3, 0)] if several else [(4, 0)])
 
 
+def test_calls_at_once_whose_spans_are_not_current_while_they_ask(process: Traced) -> None:
+    process.guard(FREE, mode="enforce")
+    loops, tokens = [Loop(process, "a"), Loop(process, "b")], {"a": 10, "b": 1000}
+    with use_span(session(process), end_on_exit=True):
+        for number in range(4):
+            calls = [process.tracer.start_span("chat m", attributes=CHAT) for _ in loops]
+            for loop in loops:
+                loop.ask()
+            for loop, call in zip(loops, calls, strict=True):
+                call.set_attribute("gen_ai.usage.input_tokens", tokens[loop.name])
+                call.end()
+                loop.told = (f"{loop.name}{number}_id", *loop.told)
+        run = loops[1].run
+    assert run is not None
+    assert run.report().input_tokens == 3_000
+
+
 def test_a_refused_call_whose_span_is_not_current_is_no_step(process: Traced) -> None:
     process.guard(Policy.from_mapping(REPEATED, base=Policy.none()), mode="enforce")
     refused = 0
@@ -399,11 +607,7 @@ def test_a_pattern_of_model_turns_without_calls_is_of_all(process: Traced) -> No
         mode="enforce",
     )
     with use_span(session(process), end_on_exit=True):
-        tool = Loop(process, "b")
-        tool.turn()
-        tool.turn()
-        chat = Loop(process, "a", spans=False, ids=False)
-        assert chat.until_refused() <= 2
+        assert Loop(process, "a", spans=False).until_refused() == 3
         with pytest.raises(RunAborted):
             Loop(process, "c").turn()
 
