@@ -5,17 +5,20 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from types import ModuleType
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
-from weakref import WeakSet
 
 import wrapt
 
 from otel_loopguard.forks import renew_in_children
 
 Wrapped = Callable[..., Any]
+
+LAYERS = 100
+"""Wrappers around each other that are looked through."""
 
 _logger = logging.getLogger(__name__)
 
@@ -51,8 +54,16 @@ class _Patch(NamedTuple):
 
     @property
     def is_lost(self) -> bool:
-        """Whether somebody has put back what was there before."""
-        return vars(self.owner).get(self.name) is self.original
+        """Whether somebody has put back what was there before, be it an original of long ago."""
+        now = [*_layers(vars(self.owner).get(self.name))]
+        # Who asked the class for ours has got one of wrapt's that binds it.
+        bound = (getattr(layer, "_self_parent", None) for layer in now)
+        if any(layer is self.wrapper for layer in (*now, *bound)):
+            return False
+        # Not every wrapper says what is below it. One that leads to nothing that was below ours may
+        # lead to ours: with a second layer on top, that of theirs would be the one in between.
+        before = [*_layers(self.original)]
+        return any(layer is old for layer in now for old in before)
 
     def undo(self) -> None:
         """Put the original back."""
@@ -78,8 +89,10 @@ class Patches(Generic[_Place, _Keeper]):
         self._places = places
         self._wrapper = wrapper
         self._failure = failure
-        self._kept: WeakSet[Any] = WeakSet()
+        # Never changed in place: whoever makes a request reads it without the lock.
+        self._kept: tuple[weakref.ref[Any], ...] = ()
         self._patches: list[_Patch] = []
+        self._complained: set[str] = set()
         self._hooked: set[str] = set()
         self._lock = threading.RLock()
         renew_in_children(self, "_lock")
@@ -87,15 +100,16 @@ class Patches(Generic[_Place, _Keeper]):
     @property
     def keepers(self) -> tuple[_Keeper, ...]:
         """Those for whom the wrappers are there."""
-        return tuple(self._kept)
+        return tuple(keeper for each in self._kept if (keeper := each()) is not None)
 
     def keep(self, keeper: _Keeper) -> None:
         """Wrap what is imported, now and later, for this keeper too."""
         with self._lock:
-            self._kept.add(keeper)
+            self._kept = (*self._without(keeper), weakref.ref(keeper))
             for name in self._places:
-                if name in sys.modules:
-                    self._imported(name, sys.modules[name])
+                module = sys.modules.get(name)
+                if module is not None:  # `None` stands there for what must not be imported
+                    self._imported(name, module)
                 elif name not in self._hooked:
                     self._hooked.add(name)
                     wrapt.register_post_import_hook(partial(self._imported, name), name)
@@ -106,23 +120,35 @@ class Patches(Generic[_Place, _Keeper]):
         What somebody else has patched since stays, and lets every call pass.
         """
         with self._lock:
-            self._kept.discard(keeper)
+            self._kept = self._without(keeper)
             if not self._kept:
                 for patch in [patch for patch in reversed(self._patches) if patch.is_outermost]:
                     patch.undo()
                     self._patches.remove(patch)
 
+    def _without(self, keeper: _Keeper) -> tuple[weakref.ref[Any], ...]:
+        kept = ((each, each()) for each in self._kept)
+        return tuple(each for each, one in kept if one is not None and one is not keeper)
+
     def _imported(self, name: str, module: ModuleType) -> None:
         # What a module calls itself may be another name: CrewAI copies globals between its own.
         with self._lock:
-            if not self._kept:
+            if not self.keepers:
                 return
             try:
                 for place in self._places[name](module):
-                    self._patch(place)
-            except Exception:
-                # A version that is built otherwise must still be importable.
-                _logger.exception(self._failure, name)
+                    try:
+                        self._patch(place)
+                    except Exception as error:  # noqa: BLE001 -- the other places are there
+                        self._complain(name, error)
+            except Exception as error:  # noqa: BLE001 -- the module must still be importable
+                self._complain(name, error)
+
+    def _complain(self, name: str, error: Exception) -> None:
+        """Say, once, that a module is built otherwise."""
+        if name not in self._complained:
+            self._complained.add(name)
+            _logger.error(self._failure, name, exc_info=error)
 
     def _patch(self, place: _Place) -> None:
         owner, name = place.owner, place.name
@@ -133,3 +159,13 @@ class Patches(Generic[_Place, _Keeper]):
         wrapper = wrapt.FunctionWrapper(original, self._wrapper(place))
         self._patches.append(_Patch(owner, name, original, wrapper))
         setattr(owner, name, wrapper)
+
+
+def _layers(function: object) -> Iterator[object]:
+    """Yield a function, what it wraps, what that wraps, and so on."""
+    layer = function
+    for _ in range(LAYERS):
+        if layer is None:
+            return
+        yield layer
+        layer = getattr(layer, "__wrapped__", None)
