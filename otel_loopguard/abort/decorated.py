@@ -71,9 +71,11 @@ def _yielding(
     return call
 
 
-def _async_yielding(
+def async_yielding(
     function: Callable[..., AsyncGenerator[Any, Any]], block: Block
-) -> Callable[..., Any]:
+) -> Callable[..., AsyncGenerator[Any, Any]]:
+    """Return the same as `decorated`, of a function that makes asynchronous generators."""
+
     @wraps(function)
     async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         inside = contextvars.copy_context()
@@ -101,7 +103,7 @@ def _async_yielding(
 
 _KINDS: tuple[tuple[Callable[[object], bool], Callable[..., Callable[..., Any]]], ...] = (
     (inspect.iscoroutinefunction, _awaiting),
-    (inspect.isasyncgenfunction, _async_yielding),
+    (inspect.isasyncgenfunction, async_yielding),
     (inspect.isgeneratorfunction, _yielding),
 )
 

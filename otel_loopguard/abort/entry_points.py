@@ -7,7 +7,14 @@ agent's span or of the baggage.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+)
 from contextlib import aclosing
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
@@ -16,7 +23,7 @@ from opentelemetry import trace
 
 from otel_loopguard.abort.aborted import RunAborted, abort_of
 from otel_loopguard.abort.boundary import guarded_run
-from otel_loopguard.abort.decorated import decorated
+from otel_loopguard.abort.decorated import async_yielding
 from otel_loopguard.abort.patches import Patches, Wrapped
 
 if TYPE_CHECKING:
@@ -78,43 +85,61 @@ def _is_to_be_left() -> bool:
         return True
 
 
+# What is wrapped may be a wrapper of somebody else's, which does not look like what it wraps.
+
+
 def _function(
     wrapped: Wrapped, _owner: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> object:
-    begin = wrapped if _is_to_be_left() else decorated(wrapped, EntryRun)
-    return begin(*args, **kwargs)
+    if _is_to_be_left():
+        return wrapped(*args, **kwargs)
+    with EntryRun():
+        return wrapped(*args, **kwargs)
 
 
 async def _coroutine(
     wrapped: Wrapped, _owner: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> object:
-    begin = wrapped if _is_to_be_left() else decorated(wrapped, EntryRun)
-    return await begin(*args, **kwargs)
+    if _is_to_be_left():
+        return await wrapped(*args, **kwargs)
+    with EntryRun():
+        return await wrapped(*args, **kwargs)
 
 
 def _generator(
     wrapped: Wrapped, _owner: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> object:
-    begin = _telling(wrapped) if _is_to_be_left() else decorated(wrapped, EntryRun)
-    return begin(*args, **kwargs)
+    def generator() -> AsyncGenerator[object, Any]:
+        items: object = wrapped(*args, **kwargs)
+        if isinstance(items, AsyncGenerator):
+            return cast("AsyncGenerator[object, Any]", items)
+        return _each_of(cast("AsyncIterable[object]", items))
+
+    return _telling(generator()) if _is_to_be_left() else async_yielding(generator, EntryRun)()
 
 
-def _telling(wrapped: Wrapped) -> Wrapped:
-    """Return the same with `RunAborted` for whatever leaves it when its run has been stopped."""
+async def _each_of(items: AsyncIterable[object]) -> AsyncGenerator[object]:
+    """Yield what is no generator, and is closed like one if it can be."""
+    try:
+        async for item in items:
+            yield item
+    finally:
+        close: Callable[[], Awaitable[object]] | None = getattr(items, "aclose", None)
+        if close is not None:
+            await close()
 
-    async def tell(*args: Any, **kwargs: Any) -> AsyncGenerator[object]:
-        items = cast("AsyncGenerator[object]", wrapped(*args, **kwargs))
-        async with aclosing(items):
-            try:
-                async for item in items:
-                    yield item
-            except Exception as error:
-                run = None if abort_of(error) else _stopped()
-                if run is None:
-                    raise
-                raise RunAborted(run.report(), run.id) from error
 
-    return tell
+async def _telling(items: AsyncGenerator[object, Any]) -> AsyncGenerator[object]:
+    """Yield the same, with `RunAborted` for what leaves it when its run has been stopped."""
+    async with aclosing(items):
+        try:
+            async for item in items:
+                yield item
+        except Exception as error:
+            run = None if abort_of(error) else _stopped()
+            if run is None:
+                raise
+            raise RunAborted(run.report(), run.id) from error
 
 
 def _stopped() -> Run | None:
