@@ -105,7 +105,9 @@ def _beside(node: Node, step: Step, record: SpanRecord, run: Run) -> Node | None
         return answer.node  # some servers give each answer the same id, one after the other
     if step.kind == "llm":
         open_calls = run.open_calls if record.scope in ECHOES else ()
-        return next((each for each in open_calls if each.parent is node.parent), None)
+        beside = (each for each in open_calls if each.parent is node.parent)
+        # Two of its own are two calls at once.
+        return next((each for each in beside if each.scope != record.scope), None)
     if semconv.MCP_METHOD_NAME not in record.attributes:
         return None
     return next((each for each in run.open_tools if same_tool(each.step_name, step.name)), None)

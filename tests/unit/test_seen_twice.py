@@ -51,15 +51,23 @@ class Scene:
         self.tracker = RunTracker(policy or Policy(), live=live)
         self._live = live
         self._shown: dict[int, tuple[Mapping[str, object], int | None, str]] = {}
+        self._scopes: dict[int, str] = {}
         self._now = 1_000
         self._context = contextvars.Context()
         self._context.run(CURRENT.set, None)
         self.report: RunReport | None = None
 
     def start(
-        self, span: int, shows: Mapping[str, object], parent: int | None = 0, name: str = "s"
+        self,
+        span: int,
+        shows: Mapping[str, object],
+        parent: int | None = 0,
+        name: str = "s",
+        *,
+        scope: str = "",
     ) -> None:
         self._shown[span] = shows, parent, name
+        self._scopes[span] = scope
         self._tell(span, is_end=False)
 
     def end(self, span: int, shows: Mapping[str, object] | None = None) -> None:
@@ -80,6 +88,7 @@ class Scene:
             span_id=span + 1,
             parent_id=None if parent is None else parent + 1,
             attributes=shows,
+            scope=self._scopes[span],
             started_ns=self._now - 500 if is_end else self._now,
             ended_ns=self._now if is_end else None,
         )
@@ -179,3 +188,30 @@ def test_what_was_asked_for_last_is_counted_and_not_judged() -> None:
     report = over(scene)
 
     assert (report.rule, report.tool_calls) == (None, 3)
+
+
+ECHO = "com.anthropic.sdk.python"
+OTHER = "openinference.instrumentation.anthropic"
+
+
+@pytest.mark.parametrize(
+    ("scopes", "calls"),
+    [
+        pytest.param([ECHO] * 8, 8, id="its-own-alone"),
+        pytest.param([OTHER, ECHO], 1, id="beside-another"),
+        pytest.param([OTHER, ECHO, OTHER, ECHO], 2, id="each-beside-another"),
+        pytest.param([OTHER, OTHER, ECHO, ECHO], 2, id="all-beside-the-others"),
+    ],
+)
+def test_a_client_that_echoes_others_does_not_echo_itself(
+    scene: Scene, scopes: list[str], calls: int
+) -> None:
+    for number, scope in enumerate(scopes, start=1):
+        scene.start(number, MODEL, scope=scope)
+    for number in range(1, len(scopes) + 1):
+        scene.end(number, {**MODEL, **USED})
+
+    report = over(scene)
+    assert report.model_calls == calls
+    if OTHER not in scopes:
+        assert report.input_tokens == 10 * calls
