@@ -24,6 +24,13 @@ from otel_loopguard.policy import Mode, Policy, PolicyError
 
 _Option = TypeVar("_Option")
 
+BYTES = 1 << 16
+"""A larger policy file is not read: a process at work would wait for that for too long."""
+
+TOO_LARGE = f"it has more than {BYTES:,} bytes"
+
+_CANNOT = "{}: the policy file cannot be read: {}"
+
 OF_A_BAD_FILE = Policy(rules={rule: {"warn": 1} for rule in RULES["run"]})
 """Stands for the policy of a file that cannot be followed, where variables are laid over it: a rule
 without thresholds is no mistake of a variable while the file may have meant to give them."""
@@ -150,16 +157,19 @@ def read_text(path: str, *, or_else: str = "") -> str:
     """Return the text of a policy file; `or_else` is added to the error if there is no such file.
 
     Raises:
-        PolicyError: the file cannot be read; names it.
+        PolicyError: the file cannot be read, or is too large; names it.
 
     """
     try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        message = f"{path}: the policy file cannot be read: {error.strerror or error}"
+        with Path(path).open("rb") as file:
+            data = file.read(BYTES + 1)
+    except (OSError, ValueError) as error:  # there are paths that the system is not even asked for
+        message = _CANNOT.format(path, getattr(error, "strerror", None) or error)
         if not Path(path).exists():
             message += or_else
         raise PolicyError(message) from None
+    if len(data) > BYTES:
+        raise PolicyError(_CANNOT.format(path, TOO_LARGE))
     try:
         return decoded(data)
     except PolicyError as error:

@@ -10,12 +10,16 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from otel_loopguard.environment import OF_A_BAD_FILE, Configuration, lay_over, read_text
+from otel_loopguard.environment import (
+    BYTES,
+    OF_A_BAD_FILE,
+    TOO_LARGE,
+    Configuration,
+    lay_over,
+    read_text,
+)
 from otel_loopguard.mistakes import examine, not_read, placed
 from otel_loopguard.policy import PolicyError
-
-BYTES = 1 << 18
-"""A larger file is not read: a process at work would wait for that for too long."""
 
 MISTAKES = 10
 """Mistakes of the file that are told of."""
@@ -49,7 +53,7 @@ def state_of(path: str) -> State:
     if not stat.S_ISREG(found.st_mode):
         return "it is no regular file"
     if found.st_size > BYTES:
-        return f"it has more than {BYTES:,} bytes"
+        return TOO_LARGE
     return Stamp(found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev)
 
 
@@ -71,6 +75,14 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """What is wrong, as `check-config` says it: with path, line, and what was expected."""
 
 
+_EMPTY = not_read(
+    "the policy file is empty: expected a table or a key; if the default policy is meant, write "
+    "[limits]",
+    None,
+)
+"""What became of a file that was not empty before: somebody may have emptied it to write it."""
+
+
 def found_in(
     path: str, name: str, variables: Mapping[str, str], *, state: State, before: str | None
 ) -> Found | None:
@@ -89,8 +101,14 @@ def found_in(
         else:
             if text == before:
                 return None
-            examined = examine(text, most=MISTAKES)
+            examined = examine(text, most=MISTAKES) if _says_something(text) else _EMPTY
     said, of_variables = lay_over(examined.policy or OF_A_BAD_FILE, variables)
     in_file = (placed(remark.message, name, remark.line) for remark in examined.mistakes)
     mistakes = (*in_file, *map(str, of_variables))
     return Found(text=text, said=None if mistakes else said, mistakes=mistakes)
+
+
+def _says_something(text: str) -> bool:
+    """Say whether a text has more than comments, as far as TOML goes."""
+    lines = (line.strip() for line in text.splitlines())
+    return any(line and not line.startswith("#") for line in lines)

@@ -21,6 +21,7 @@ from otel_loopguard import (
     Policy,
     PolicyError,
     RunAborted,
+    environment,
     guarded_run,
     install,
     policy_file,
@@ -28,6 +29,7 @@ from otel_loopguard import (
     reloading,
     uninstall,
 )
+from otel_loopguard.cli.policies import read_named
 from tests._tracing import Traced
 
 NAME = "OTEL_LOOPGUARD_CONFIG"
@@ -305,10 +307,12 @@ class TestVariables:
 
 MISTAKEN = "mode = 'stop'\n[limits]\nmax_stepz = 3\n"
 CANNOT = "the policy file cannot be read"
+TOO_LARGE = "it has more than 65,536 bytes"
 NO_MODE = "mode: expected 'observe' or 'enforce', got 'stop'"
 NO_OPTION = "limits.max_stepz: there is no such option here; did you mean 'max_steps'?"
 
 
+EMPTY = "the policy file is empty: expected a table or a key; if the default policy is meant, "
 NO_FILE = f": {CANNOT}: it is no regular file"
 
 
@@ -330,8 +334,18 @@ def a_pipe(file: Path) -> str:
 
 
 def huge(file: Path) -> str:
-    put(file, "#" * (policy_file.BYTES + 1))
-    return f": {CANNOT}: it has more than 262,144 bytes"
+    put(file, "#" * (environment.BYTES + 1))
+    return f": {CANNOT}: {TOO_LARGE}"
+
+
+def empty(file: Path) -> str:
+    put(file, "")
+    return f": {EMPTY}"
+
+
+def comments_alone(file: Path) -> str:
+    put(file, "\n # [limits]\n\t\r\n#")
+    return f": {EMPTY}"
 
 
 def no_text(file: Path) -> str:
@@ -355,7 +369,7 @@ def mistakes(file: Path) -> str:
     return f":1: {NO_MODE}\n:3: {NO_OPTION}"
 
 
-SPOILT = [gone, a_folder, huge, no_text, cut, many_mistakes, mistakes]
+SPOILT = [gone, a_folder, huge, empty, comments_alone, no_text, cut, many_mistakes, mistakes]
 if hasattr(os, "mkfifo"):
     SPOILT.append(a_pipe)
 
@@ -388,6 +402,39 @@ def test_a_file_that_cannot_be_followed_changes_nothing_and_is_told_of_once(
     look(process)
     assert (limit(guard), told()) == (2, [taken(file)])
     assert process.total("loopguard.policy.reloads", policy__reload__result="ok") == 1
+
+
+@pytest.mark.parametrize("read", [LoopGuardSpanProcessor, read_policy, read_named, install])
+def test_a_file_is_as_large_as_it_may_be_wherever_it_is_read(
+    file: Path, read: Callable[[str], object]
+) -> None:
+    text = calls(2)
+    put(file, text + "#" * (environment.BYTES - len(text)))
+    assert read_policy(file).settings.limits.max_llm_calls == 2
+    put(file, text + "#" * (environment.BYTES + 1 - len(text)))
+    with pytest.raises(PolicyError) as raised:
+        read(str(file))
+
+    assert str(raised.value) == f"{file}: {CANNOT}: {TOO_LARGE}"
+
+
+def test_one_that_is_empty_at_the_start_is_the_default_policy_until_it_says_more(
+    process: Traced, file: Path, told: Told
+) -> None:
+    put(file, "")
+    guard = process.guard(file)
+    by_rename(file)
+    look(process)
+    put(file, "[limits]")
+    look(process)
+
+    assert told() == [taken(file), taken(file)]
+    assert guard.policy == Policy()
+
+
+def test_a_path_that_no_system_has_is_a_mistake_like_others() -> None:
+    with pytest.raises(PolicyError, match="the policy file cannot be read: embedded null byte"):
+        LoopGuardSpanProcessor("a\0b")
 
 
 def test_what_is_put_back_as_it_was_is_told_of(process: Traced, file: Path, told: Told) -> None:
