@@ -62,7 +62,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
         provider.add_span_processor(LoopGuardSpanProcessor(mode="enforce"))
 
     Add it to any provider that has `add_span_processor`, before or after exporters. Nothing but
-    `RunAborted` ever leaves it, and that only from a model request, or a call, that is refused.
+    `RunAborted`, or `RunInterrupted` where you ask for it, ever leaves it, and that only from a
+    model request, or a call, that is refused.
 
     Args:
         policy: the rules and limits, or the path of a policy file. If `None`: the file that

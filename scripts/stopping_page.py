@@ -29,6 +29,18 @@ that is not at its target is in **bold**, with a number that says why below.
 stopping. `make stopping-rows` measures all this anew and writes this page; the contract tests fail
 where what they measure is no longer what it says.
 
+## Modes
+
+| mode | the agent is |
+|---|---|
+| sync | called by code that blocks; else, awaited in an `asyncio.run` of its own |
+| async | awaited |
+| stream, async-stream | asked for its events, or for the answer piece by piece |
+| thread | CrewAI's `kickoff_async`: awaited, and at work in a thread |
+| akickoff | CrewAI's `akickoff`: awaited, and at work in the event loop |
+| iter | Pydantic AI's `Agent.iter`: taken one step of its graph at a time |
+| chat-stream | streamed by the OpenAI Agents SDK through Chat Completions, not Responses |
+
 ## A runaway
 
 The model asks for one tool with the same arguments for ever, and gets the same result. Figures are
@@ -36,6 +48,10 @@ model requests / tool executions. At its target the run trips at the fifth reque
 of the call that it asks for; no model request is started after that; and the caller gets
 `RunAborted`, itself or as a cause. A tool call that the model asked for before the trip may still
 run. What nothing stops ends by itself at 12 requests.
+
+Loops over a client trip at 5 / 4 by `repeated_output`, and not by `repeated_result`: their tools
+have no spans, so that the result of a call shows only in the request after it. The fifth answer,
+equal to the four before it, is there earlier: it trips the run before the fifth call is made.
 
 | framework | around it | modes | at the trip | in the end | requests after it | the caller gets |
 |---|---|---|---|---|---|---|
