@@ -6,9 +6,11 @@ import gc
 import os
 import sys
 from doctest import ELLIPSIS
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.strategies import none
 from sybil import Sybil
 from sybil.document import PythonDocStringDocument
 from sybil.parsers.myst import DocTestDirectiveParser, PythonCodeBlockParser
@@ -59,8 +61,14 @@ docstrings = Sybil(
 pytest_collect_file = (pages + docstrings).pytest()
 
 
+@given(none())
+def holds(_: None) -> None:
+    """Be a law that holds."""
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:  # noqa: ARG001 -- the hook's name
     """Spare the garbage collector the thousands of tests, which are there to the end."""
+    holds()  # the first law that is tried looks for something among what the collector sees
     gc.collect()
     gc.freeze()
 
@@ -78,6 +86,6 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def no_guards_of_other_files() -> None:
     """Shut down what examples and other files' tests left behind: it would be asked as well."""
     gc.collect()
-    gate = sys.modules.get("otel_loopguard.abort.model_gate")
-    for guard in tuple(getattr(gate, "_keepers", ())):
+    gate: Any = sys.modules.get("otel_loopguard.abort.model_gate")
+    for guard in () if gate is None else gate._patches.keepers:  # noqa: SLF001 -- nobody else asks
         guard.shutdown()

@@ -141,7 +141,7 @@ def requests_adapter(path: str = CHAT) -> None:
 
 def urllib3_manager(path: str = CHAT) -> None:
     with urllib3.PoolManager() as manager:
-        manager.request("POST", at(path), json=TOLD)
+        manager.request("POST", at(path), body=json.dumps(TOLD))
 
 
 def urllib3_stream(path: str = GEMINI) -> None:
