@@ -99,8 +99,8 @@ def test_an_agent_in_another_thread_interrupts_the_main_one() -> None:
 with traced() as process:
     process.guard(Policy(max_steps=5), abort_hooks=[signal_process()], abort=())
     ended = threading.Event()
-    threading.Thread(target=lambda: (agent(process), ended.set()), daemon=True).start()
-    try:
+    try:  # it may be there before the thread's start is over
+        threading.Thread(target=lambda: (agent(process), ended.set()), daemon=True).start()
         while True:
             time.sleep(20)
     except KeyboardInterrupt:
