@@ -6,9 +6,11 @@ whose they are.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
+import pytest
 from openinference.instrumentation import TraceConfig
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from opentelemetry.sdk.trace import TracerProvider
@@ -21,6 +23,11 @@ from tests.frameworks._contract_matrix import TestMatrix
 from tests.frameworks._expected import aborted, ended_runs
 from tests.frameworks._framework import AGENT
 from tests.frameworks._workbench import Counts, Workbench
+
+BEFORE_TASKS_HAD_CONTEXTS = sys.version_info < (3, 11)
+"""LangChain's awaited model calls are then not known to be of the agent, and hang below no span."""
+
+pytestmark = pytest.mark.skipif(BEFORE_TASKS_HAD_CONTEXTS, reason="model calls hang below no span")
 
 
 @contextmanager
