@@ -7,7 +7,7 @@ in OpenLLMetry before it took to messages `gen_ai.completion.0.tool_calls.1.name
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count, takewhile
+from itertools import takewhile
 
 import msgspec
 
@@ -106,14 +106,10 @@ def flattened_functions(attributes: Attributes) -> frozenset[str] | Unknown:
 
 def _numbered(attributes: Attributes, prefix: str, *marks: str) -> Iterator[str]:
     """Yield `{prefix}.0`, `{prefix}.1`, ... as long as one of the `marks` below it is there."""
-    for number in count():
-        item = f"{prefix}.{number}"
-        for mark in marks:
-            if f"{item}{mark}" in attributes:
-                yield item
-                break
-        else:
-            return
+    number = 0
+    while any(f"{prefix}.{number}{mark}" in attributes for mark in marks):
+        yield f"{prefix}.{number}"
+        number += 1
 
 
 def _calls(

@@ -460,6 +460,12 @@ class TestDecision:
         ]
         assert decisions[2].violations[0].message.endswith("a threshold of 3 (warning)")
 
+    def test_silence_before_anything_has_begun_is_none(self):
+        guard = LoopGuard(NONE, max_idle_s=1)
+        guard.stir()
+
+        assert guard.tick(9.0).allowed
+
     def test_unknown_arguments_are_no_arguments(self):
         guard = LoopGuard(NONE, max_repeated_calls=1)
 
