@@ -16,7 +16,7 @@ from sybil.document import PythonDocStringDocument
 from sybil.parsers.myst import DocTestDirectiveParser, PythonCodeBlockParser
 from sybil.parsers.rest import DocTestParser
 
-pytest.register_assert_rewrite("tests._gated")
+pytest.register_assert_rewrite("tests")
 
 # A loaded machine or a coverage run is no failure of an example; pytest-timeout ends what hangs.
 # Each run draws other examples, so some of them each time are enough where people wait; a CI run

@@ -8,7 +8,7 @@ from contextvars import Token
 
 from otel_loopguard.hearing import Hearing
 from otel_loopguard.places import REQUESTS
-from otel_loopguard.request_runs import is_known, run_of
+from otel_loopguard.request_runs import run_of
 from otel_loopguard.runs import Run
 from otel_loopguard.slots import CURRENT, Slot
 from otel_loopguard.span_tree import Node
@@ -54,11 +54,9 @@ class Admission:
         """How many requests that run has refused, this one last."""
         self._asked: tuple[Run, ...] = ()
         """The runs that it counts for."""
+        told = None if tracker.runs.around(span_id) else read()
         with tracker.runs.lock:
             node = tracker.runs.spans.get(span_id)
-            known = is_known(tracker.runs, node)
-        told = None if known else read()
-        with tracker.runs.lock:
             self.run, opened = run_of(tracker.runs, node, told)
             """The run whose request this is; `None` if it belongs to none."""
             if self.run is not None:
@@ -103,9 +101,9 @@ class Admission:
             self.verdict = hearing.verdict(around or node, opened=opened)
 
     def _claim(self, run: Run, node: Node | None) -> bool:
-        runs = (run, *run.around())  # one around it may have begun to count the call
         for above in () if node is None else node.upwards():
-            if above.run in runs and above.kind == "llm" and above.is_open:
+            # One around it may have begun to count the call.
+            if above.run in self._asked and above.kind == "llm" and above.is_open:
                 # The request of a call that was refused takes no other call's place.
                 above.claimed = not above.refused
                 return above.claimed

@@ -115,7 +115,7 @@ class _Party:
         self.decision: Decision | None = None
         self.tripped = self.went_on = self.ran_on = False
         self._is_outer = is_outer
-        if is_outer and run.gives_way:
+        if is_outer and run.gives_way:  # what it was stopped for is no matter of this loop's
             run.guard.go_on()
 
     def seen(self, step: Step) -> Step:

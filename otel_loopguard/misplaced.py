@@ -32,7 +32,9 @@ OPEN = 1_024
 def in_its_place(record: SpanRecord, node: Node | None) -> SpanRecord:
     """Return a span for a dialect to read, with what only the spans above it tell."""
     above = None if node is None or record.scope not in READ_BY_PLACE else node.parent
-    if above is None or above.stands_in or above.scope == record.scope:
+    if above is None or above.stands_in:
+        return record
+    if any(each.scope == record.scope for each in above.upwards()):
         return record
     return msgspec.structs.replace(record, is_topmost=True)
 

@@ -63,6 +63,11 @@ def not_read(message: str, line: int | None) -> Examined:
     return Examined(policy=None, mistakes=(Remark(message=message, line=line),))
 
 
+def unread(path: str, error: PolicyError) -> Examined:
+    """Return what became of a file of which `read_text` says that it cannot be read."""
+    return not_read(str(error).removeprefix(f"{path}: "), error.line)
+
+
 def placed(said: str, path: str | None, line: int | None) -> str:
     """Return what is said of a file, with the line that it is about, if there is one."""
     return f"{path}: {said}" if line is None else f"{path}:{line}: {said}"

@@ -18,7 +18,7 @@ from otel_loopguard.environment import (
     lay_over,
     read_text,
 )
-from otel_loopguard.mistakes import examine, not_read, placed
+from otel_loopguard.mistakes import examine, not_read, placed, unread
 from otel_loopguard.policy import PolicyError
 
 MISTAKES = 10
@@ -97,7 +97,7 @@ def found_in(
         try:
             text = read_text(path)
         except PolicyError as error:
-            examined = not_read(str(error).removeprefix(f"{path}: "), error.line)
+            examined = unread(path, error)
         else:
             if text == before:
                 return None

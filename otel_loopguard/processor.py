@@ -111,13 +111,13 @@ class LoopGuardSpanProcessor(SpanProcessor):
         can_stop = bool(hooks) or stops is not None
         mode_of = partial(resolve_mode, mode, can_stop=can_stop)
         self.mode: Mode = mode_of(said.mode)
-        self._enforces = self.mode == "enforce"
+        enforces = self.mode == "enforce"
         built_in = checked_built_in(BUILT_IN if stops is None else stops)
-        gated = self._enforces and "gate" in built_in
+        gated = enforces and "gate" in built_in
         raised = abort_exception_of(abort_exception, "abort_exception")
         self._refusal = REFUSALS[raised or said.abort_exception or "ordinary"]
         read_by = chosen(dialects)
-        vetoes = self._enforces and "veto" in built_in
+        vetoes = enforces and "veto" in built_in
         self._veto = Veto(read_by, self._refusal, acts=vetoes)
         self._tracker = RunTracker(
             said.policy,
@@ -150,7 +150,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
             hooks=hooks,
             built_in=built_in,
             timeout_s=timeout_s,
-            enforces=self._enforces,
+            enforces=enforces,
         )
         self._reloading = Reloading(
             said, mode_of, self._tracker.runs, self._telemetry, self._aside, self._fault
@@ -158,7 +158,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         guard_entries(self._surroundings)
         if gated:
             guard_requests(self)
-        if can_stop and not self._enforces:
+        if can_stop and not enforces:
             _logger.warning("mode is 'observe': nothing will be stopped, although stops were given")
         for warning in said.policy.warnings:
             _logger.warning("policy: %s", warning)

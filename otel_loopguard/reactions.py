@@ -95,11 +95,13 @@ class Reactions:
             self._describe(run)
 
     def _stop(self, verdict: Verdict) -> None:
-        if verdict.tripped and self._enforces:
+        if not self._enforces:
+            return
+        if verdict.tripped:
             self.ladder.tripped(verdict.run)
-        if verdict.timed and verdict.run.trip is not None and self._enforces:
+        if verdict.timed and verdict.run.trip is not None:
             self.ladder.hung(verdict.run)
-        if verdict.went_on and self._enforces:
+        if verdict.went_on:
             self.ladder.went_on(verdict.run, ran=verdict.ran_on)
         if verdict.vetoed_by is not None and verdict.step is not None:
             self.ladder.vetoed(verdict.vetoed_by, verdict.step.kind)

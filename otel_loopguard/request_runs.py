@@ -19,12 +19,6 @@ from otel_loopguard.span_tree import Node
 from otel_loopguard.told import Told, is_one_of_many
 
 
-def is_known(runs: RunFinder, node: Node | None) -> bool:
-    """Say whether a request's run is found without what it tells."""
-    run = runs.expected(node) or runs.in_context()
-    return run is not None and run.kind != "root"
-
-
 def run_of(runs: RunFinder, node: Node | None, told: Told | None) -> tuple[Run | None, bool]:
     """Return the run of a request; `None` if it belongs to none. Say as well if it is opened.
 
@@ -67,8 +61,7 @@ def _below(
             run.requested.take_over(root.requested, told.call_ids)
     sharers.ask(told.opening, None if run is root else run)
     # Some instrumentations do not make a call's span current while its request is made.
-    shows = _calls(node) or list(filter(None, [sharers.waiting()]))
-    _go_on(runs, run, shows, told)
+    _go_on(runs, run, _calls(node) or sharers.waiting(), told)
     return run, opened
 
 

@@ -43,12 +43,12 @@ class Sharers:
         """The opening of the latest request."""
         self._opening: int | None = None
         """The opening of the loop that is the run's own; `None` until it tells of a call."""
+        self._told_last = ""
+        """The id of the call that the run's own loop has told last."""
         self._heirs: dict[int, Run] = {}
         """By its opening, the run of each other loop."""
         self.at_work: Run | None = None
         """The run of the loop that has asked last, if that is not this one."""
-        self._told_last = ""
-        """The id of the call that it has told last."""
         self._waiting: deque[Node] = deque(maxlen=CALLS)
 
     @property
@@ -65,13 +65,13 @@ class Sharers:
         """Remember a model call of which its request is to say what loop it is of."""
         self._waiting.append(call)
 
-    def waiting(self) -> Node | None:
-        """Return the model call that has waited longest and is still open; it does so no more."""
+    def waiting(self) -> list[Node]:
+        """Return the model call that has waited longest, if one is still open; it waits no more."""
         while self._waiting:
             call = self._waiting.popleft()
             if call.is_open and call.run is None:
-                return call
-        return None
+                return [call]
+        return []
 
     def heir(self, opening: int) -> Run | None:
         """Return the run of the loop that began like this, if it has one of its own."""

@@ -67,7 +67,7 @@ class Node(msgspec.Struct, eq=False):
     calls_tools: bool = False
     """Tool calls, or agents, below it count, with none between."""
     awaits: bool = False
-    """A model call with nothing around it, whose end is to show which run it belongs to."""
+    """A model call whose request, or whose end, is to show which run it belongs to."""
     told: Step | None = None
     """What the spans that are part of this one say of its step."""
     split: bool = False

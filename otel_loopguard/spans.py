@@ -30,8 +30,8 @@ class SpanRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     scope: str = ""
     """Name of the instrumentation scope."""
     is_topmost: bool = False
-    """The span above it is of another instrumentation. Told only to dialects that ask, for scopes
-    in `dialects.READ_BY_PLACE`."""
+    """No span of its instrumentation is above it, and others are. Known only for the scopes in
+    `dialects.READ_BY_PLACE`."""
     attributes: Mapping[str, object] = {}
     events: Sequence[SpanEventRecord] = ()
     is_error: bool = False

@@ -128,7 +128,7 @@ def _runaway(title: str, rows: Sequence[Row], reasons: Sequence[str]) -> str:
     cells: dict[Figure | None, str] = {
         "trip": _trip(row),
         None: _spent(row.at_the_end),
-        "after the trip": "" if after is None else f"{after.model_requests}",
+        "after the trip": "" if after is None else f"{after}",
         "caller": f"`{row.error}`" if row.error else "an answer",
     }
     cells["caller"] += _WHERE[row.run_aborted]

@@ -81,21 +81,18 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a figure is not at its target."""
 
     @property
-    def after_the_trip(self) -> Spent | None:
-        """What was started after the trip; `None` where there was none."""
+    def after_the_trip(self) -> int | None:
+        """The model requests that were started after the trip; `None` where there was none."""
         if self.at_the_trip is None:
             return None
-        return Spent(
-            model_requests=self.at_the_end.model_requests - self.at_the_trip.model_requests,
-            tool_executions=self.at_the_end.tool_executions - self.at_the_trip.tool_executions,
-        )
+        return self.at_the_end.model_requests - self.at_the_trip.model_requests
 
     def off_target(self) -> set[Figure]:
         """Return the figures that are not at their target."""
         trip, after = self.at_the_trip, self.after_the_trip
         at_target: dict[Figure, bool] = {
             "trip": trip is not None and trip.model_requests == REQUESTS_AT_THE_TRIP,
-            "after the trip": after is not None and after.model_requests == 0,
+            "after the trip": after == 0,
             "caller": self.run_aborted in REACHES_THE_CALLER,
             "healthy": self.healthy == UNTOUCHED,
             "together": (self.together.runaway, self.together.run_aborted)

@@ -15,7 +15,7 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
@@ -85,24 +85,25 @@ def _is_to_be_left() -> bool:
         return True
 
 
+def _block() -> AbstractContextManager[object]:
+    """Return the block that a call is made in: the run that begins with it, if one does."""
+    return nullcontext() if _is_to_be_left() else EntryRun()
+
+
 # What is wrapped may be a wrapper of somebody else's, which does not look like what it wraps.
 
 
 def _function(
     wrapped: Wrapped, _owner: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> object:
-    if _is_to_be_left():
-        return wrapped(*args, **kwargs)
-    with EntryRun():
+    with _block():
         return wrapped(*args, **kwargs)
 
 
 async def _coroutine(
     wrapped: Wrapped, _owner: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> object:
-    if _is_to_be_left():
-        return await wrapped(*args, **kwargs)
-    with EntryRun():
+    with _block():
         return await wrapped(*args, **kwargs)
 
 

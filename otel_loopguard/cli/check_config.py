@@ -14,7 +14,7 @@ from otel_loopguard.cli.config_summary import Summary, summary_of
 from otel_loopguard.cli.json_lines import print_json
 from otel_loopguard.cli.tables import complaining, printable
 from otel_loopguard.environment import OF_A_BAD_FILE, config_path, lay_over, read_text
-from otel_loopguard.mistakes import Examined, Remark, examine, not_read, placed
+from otel_loopguard.mistakes import Examined, Remark, examine, placed, unread
 from otel_loopguard.options.variables import given
 from otel_loopguard.policy import Policy, PolicyError
 
@@ -99,7 +99,7 @@ def _of_file(path: str) -> Examined:
     try:
         text = read_text(path)
     except PolicyError as error:
-        return not_read(str(error).removeprefix(f"{path}: "), error.line)
+        return unread(path, error)
     return examine(text)
 
 

@@ -42,15 +42,14 @@ class CostBudget:
         self._spent_usd = spent_usd
 
     @classmethod
-    def of(cls, settings: Settings, /) -> CostBudget | None:
+    def of(cls, settings: Settings, /, spent_usd: float = 0.0) -> CostBudget | None:
         """Make it if `max_cost_usd` is set."""
         limit_usd = settings.limits.max_cost_usd
-        return None if limit_usd is None else cls(limit_usd)
+        return None if limit_usd is None else cls(limit_usd, spent_usd)
 
     def under(self, settings: Settings, /) -> CostBudget | None:
         """Return one with other limits that goes on from what this one has counted."""
-        limit_usd = settings.limits.max_cost_usd
-        return None if limit_usd is None else CostBudget(limit_usd, self._spent_usd)
+        return self.of(settings, self._spent_usd)
 
     def check(self, facts: Facts, /) -> Finding | None:
         """Add what this step cost, as far as it is known, to what the run did."""

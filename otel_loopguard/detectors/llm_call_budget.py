@@ -38,15 +38,14 @@ class LlmCallBudget:
         self._calls = calls
 
     @classmethod
-    def of(cls, settings: Settings, /) -> LlmCallBudget | None:
+    def of(cls, settings: Settings, /, calls: int = 0) -> LlmCallBudget | None:
         """Make it if `max_llm_calls` is set."""
         limit = settings.limits.max_llm_calls
-        return None if limit is None else cls(limit)
+        return None if limit is None else cls(limit, calls)
 
     def under(self, settings: Settings, /) -> LlmCallBudget | None:
         """Return one with other limits that goes on from what this one has counted."""
-        limit = settings.limits.max_llm_calls
-        return None if limit is None else LlmCallBudget(limit, self._calls)
+        return self.of(settings, self._calls)
 
     def check(self, facts: Facts, /) -> Finding | None:
         """Count this call on top of those that happened or are on their way."""

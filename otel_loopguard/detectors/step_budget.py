@@ -38,15 +38,14 @@ class StepBudget:
         self._steps = steps
 
     @classmethod
-    def of(cls, settings: Settings, /) -> StepBudget | None:
+    def of(cls, settings: Settings, /, steps: int = 0) -> StepBudget | None:
         """Make it if `max_steps` is set."""
         limit = settings.limits.max_steps
-        return None if limit is None else cls(limit)
+        return None if limit is None else cls(limit, steps)
 
     def under(self, settings: Settings, /) -> StepBudget | None:
         """Return one with other limits that goes on from what this one has counted."""
-        limit = settings.limits.max_steps
-        return None if limit is None else StepBudget(limit, self._steps)
+        return self.of(settings, self._steps)
 
     def check(self, facts: Facts, /) -> Finding | None:
         """Count this step on top of those that happened or are on their way."""

@@ -43,14 +43,15 @@ class TokenBudget:
         self._input, self._output = read, written
 
     @classmethod
-    def of(cls, settings: Settings, /) -> TokenBudget | None:
+    def of(cls, settings: Settings, /, read: int = 0, written: int = 0) -> TokenBudget | None:
         """Make it if one of the three limits is set."""
-        return cls(settings.limits) if _are_set(settings.limits) else None
+        limits = settings.limits
+        budgets = (limits.max_input_tokens, limits.max_output_tokens, limits.max_total_tokens)
+        return None if budgets == (None, None, None) else cls(limits, read, written)
 
     def under(self, settings: Settings, /) -> TokenBudget | None:
         """Return one with other limits that goes on from what this one has counted."""
-        limits = settings.limits
-        return TokenBudget(limits, self._input, self._output) if _are_set(limits) else None
+        return self.of(settings, self._input, self._output)
 
     def check(self, facts: Facts, /) -> Finding | None:
         """Add the tokens of this step, as far as they are known, to those of the run."""
@@ -66,8 +67,3 @@ class TokenBudget:
         """Add the tokens."""
         self._input += facts.input_tokens
         self._output += facts.output_tokens
-
-
-def _are_set(limits: Limits) -> bool:
-    budgets = (limits.max_input_tokens, limits.max_output_tokens, limits.max_total_tokens)
-    return budgets != (None, None, None)

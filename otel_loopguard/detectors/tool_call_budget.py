@@ -48,16 +48,21 @@ class ToolCallBudget:
         self._by_tool = {name: by_tool.get(name, 0) for name in limits_by_tool}
 
     @classmethod
-    def of(cls, settings: Settings, /) -> ToolCallBudget | None:
+    def of(
+        cls,
+        settings: Settings,
+        /,
+        calls: int = 0,
+        calls_by_tool: Mapping[str, int] = MappingProxyType({}),
+    ) -> ToolCallBudget | None:
         """Make it if `max_tool_calls` or `max_calls_per_tool` is set."""
         limit, by_tool = settings.limits.max_tool_calls, settings.limits.max_calls_per_tool
-        return cls(limit, by_tool) if limit is not None or by_tool else None
+        is_set = limit is not None or by_tool
+        return cls(limit, by_tool, calls, calls_by_tool) if is_set else None
 
     def under(self, settings: Settings, /) -> ToolCallBudget | None:
         """Return one with other limits that goes on from what this one has counted."""
-        limit, by_tool = settings.limits.max_tool_calls, settings.limits.max_calls_per_tool
-        is_set = limit is not None or by_tool
-        return ToolCallBudget(limit, by_tool, self._calls, self._by_tool) if is_set else None
+        return self.of(settings, self._calls, self._by_tool)
 
     def check(self, facts: Facts, /) -> Finding | None:
         """Count this call in all, then among those of its tool."""

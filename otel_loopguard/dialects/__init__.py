@@ -27,6 +27,7 @@ from otel_loopguard.dialects import (
 )
 from otel_loopguard.dialects._dialect import Dialect, Dialects, Marks
 from otel_loopguard.dialects._errors import error_of
+from otel_loopguard.dialects._frameworks import AGENTS_BY_NAME
 from otel_loopguard.dialects._hashes import hash_of
 from otel_loopguard.dialects._values import HIDDEN
 from otel_loopguard.spans import SpanRecord
@@ -45,7 +46,7 @@ __all__ = [
 
 _NANOSECONDS = 1e9
 
-READ_BY_PLACE = openinference.READ_BY_PLACE
+READ_BY_PLACE = AGENTS_BY_NAME
 """Scopes whose spans are agents or not by whether any of their scope is above them."""
 
 BUILT_IN: tuple[Dialect, ...] = (

@@ -78,7 +78,6 @@ _CACHE_WRITE_TOKENS = (semconv.LLM_TOKENS_CACHE_WRITE, semconv.GEN_AI_USAGE_CACH
 _REASONING_TOKENS = (semconv.LLM_TOKENS_REASONING, semconv.GEN_AI_USAGE_REASONING)
 _COST = (semconv.LLM_COST_TOTAL, semconv.PYDANTIC_COST)
 _SHOWS_RESPONSE = (semconv.OPENINFERENCE_OUTPUT_VALUE, semconv.LLM_INVOCATION_PARAMETERS)
-READ_BY_PLACE = frameworks.AGENTS_BY_NAME
 _LAYOUT = Layout(message=".message", call=".tool_call", function=".function")
 
 

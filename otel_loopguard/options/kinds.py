@@ -28,11 +28,26 @@ AbortException: TypeAlias = Literal["ordinary", "base"]
 `except Exception` does not catch."""
 
 _Made = TypeVar("_Made")
+_Name = TypeVar("_Name", bound=str)
+
+_MODES: tuple[Mode, ...] = ("observe", "enforce")
+_EXCEPTIONS: tuple[AbortException, ...] = ("ordinary", "base")
+_SCOPES: tuple[Scope, ...] = ("run", "agent", "conversation")
 
 _SHORTEST_S, _LONGEST_S = 1e-9, 1e6
 LARGEST = 2**63 - 1
 """What an attribute of a span can hold."""
 _OFF = "(0 switches it off)"
+
+
+def _one_of(names: tuple[_Name, ...], value: object, path: str) -> _Name | None:
+    if value is None:
+        return None
+    for name in names:
+        if value == name:
+            return name
+    *most, last = map(repr, names)
+    raise wrong(path, f"{', '.join(most)} or {last}", value)
 
 
 def mode_of(value: object, path: str) -> Mode | None:
@@ -42,13 +57,7 @@ def mode_of(value: object, path: str) -> Mode | None:
         PolicyError: for anything else; `path` is what it calls the value.
 
     """
-    if value is None:
-        return None
-    if value == "observe":
-        return "observe"
-    if value == "enforce":
-        return "enforce"
-    raise wrong(path, "'observe' or 'enforce'", value)
+    return _one_of(_MODES, value, path)
 
 
 def abort_exception_of(value: object, path: str) -> AbortException | None:
@@ -58,13 +67,7 @@ def abort_exception_of(value: object, path: str) -> AbortException | None:
         PolicyError: for anything else; `path` is what it calls the value.
 
     """
-    if value is None:
-        return None
-    if value == "ordinary":
-        return "ordinary"
-    if value == "base":
-        return "base"
-    raise wrong(path, "'ordinary' or 'base'", value)
+    return _one_of(_EXCEPTIONS, value, path)
 
 
 def scope_of(value: object, path: str) -> Scope | None:
@@ -74,15 +77,7 @@ def scope_of(value: object, path: str) -> Scope | None:
         PolicyError: for anything else; `path` is what it calls the value.
 
     """
-    if value is None:
-        return None
-    if value == "run":
-        return "run"
-    if value == "agent":
-        return "agent"
-    if value == "conversation":
-        return "conversation"
-    raise wrong(path, "'run', 'agent' or 'conversation'", value)
+    return _one_of(_SCOPES, value, path)
 
 
 def switch_of(value: object, path: str) -> bool:

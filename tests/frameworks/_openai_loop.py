@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib import import_module
 from inspect import cleandoc
 
@@ -15,7 +15,6 @@ from openai.types.chat import (
     ChatCompletionMessage,
     ChatCompletionMessageParam,
 )
-from openinference.instrumentation import TraceConfig
 from openinference.instrumentation.openai import OpenAIInstrumentor as OpenInference
 from opentelemetry.instrumentation.genai.openai import OpenAIInstrumentor as GenAI
 from opentelemetry.instrumentation.openai import OpenAIInstrumentor as Traceloop
@@ -23,6 +22,7 @@ from opentelemetry.instrumentation.utils import unwrap
 from opentelemetry.sdk.trace import TracerProvider
 
 from tests.frameworks._framework import CAP, Framework, Instrument, Job, Tool, genai_content
+from tests.frameworks._openinference import openinference
 from tests.frameworks._plain_loop import (
     SURROUNDINGS,
     Call,
@@ -145,14 +145,8 @@ def genai(provider: TracerProvider, *, content: bool) -> Generator[None]:
         client.uninstrument()
 
 
-@contextmanager
-def openinference(provider: TracerProvider, *, content: bool) -> Generator[None]:
-    client, config = OpenInference(), TraceConfig(hide_inputs=not content, hide_outputs=not content)
-    client.instrument(tracer_provider=provider, config=config)
-    try:
-        yield
-    finally:
-        client.uninstrument()
+def by_openinference(provider: TracerProvider, *, content: bool) -> AbstractContextManager[None]:
+    return openinference(OpenInference(), provider=provider, content=content)
 
 
 def unwrap_method(module: str, method: str) -> None:
@@ -177,7 +171,7 @@ def traceloop(provider: TracerProvider, *, content: bool) -> Generator[None]:
 
 INSTRUMENTATIONS: Mapping[str, Instrument] = {
     "genai": genai,
-    "openinference": openinference,
+    "openinference": by_openinference,
     "traceloop": traceloop,
 }
 """OpenTelemetry's own, and the two others that are in wide use."""

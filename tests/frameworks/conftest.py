@@ -7,15 +7,11 @@ from operator import attrgetter
 
 import pytest
 
-for part in ("calm", "company", "hooks", "limits", "matrix", "stops", "veto"):
-    pytest.register_assert_rewrite(f"tests.frameworks._contract_{part}")
-pytest.register_assert_rewrite("tests.frameworks._expected", "tests.frameworks._rows")
-
-from otel_loopguard import AbortRequest  # noqa: E402 -- asserts are rewritten on import
-from otel_loopguard.testing import model_server  # noqa: E402
-from tests.frameworks._framework import Framework  # noqa: E402
-from tests.frameworks._rows import Rows, path_of  # noqa: E402
-from tests.frameworks._workbench import Counts, Stopped, Workbench  # noqa: E402
+from otel_loopguard import AbortRequest
+from otel_loopguard.testing import model_server
+from tests.frameworks._framework import Framework
+from tests.frameworks._rows import Rows, path_of
+from tests.frameworks._workbench import Counts, Stopped, Workbench
 
 REQUESTS = 40
 """Requests of one script after which a server refuses more, whatever went wrong."""

@@ -12,13 +12,13 @@ from inspect import cleandoc
 
 from anthropic import Anthropic, AsyncAnthropic, OpenTelemetryOptions
 from anthropic.types import Message, MessageParam, ToolParam
-from openinference.instrumentation import TraceConfig
 from openinference.instrumentation.anthropic import AnthropicInstrumentor
 from opentelemetry.sdk.trace import TracerProvider
 
 from tests.frameworks._contract_matrix import TestMatrix
 from tests.frameworks._contract_plain_loop import TestGuardedRun, TestObserve, TestUnderOneSpan
 from tests.frameworks._framework import CAP, Framework, Job, Tool
+from tests.frameworks._openinference import openinference
 from tests.frameworks._plain_loop import (
     SURROUNDINGS,
     Call,
@@ -34,15 +34,12 @@ PROVIDERS: list[TracerProvider] = []
 
 @contextmanager
 def instrument(provider: TracerProvider, *, content: bool) -> Generator[None]:
-    client = AnthropicInstrumentor()
-    config = TraceConfig(hide_inputs=not content, hide_outputs=not content)
-    client.instrument(tracer_provider=provider, config=config)
     PROVIDERS.append(provider)
     try:
-        yield
+        with openinference(AnthropicInstrumentor(), provider=provider, content=content):
+            yield
     finally:
         PROVIDERS.remove(provider)
-        client.uninstrument()
 
 
 def client(job: Job) -> Anthropic:

@@ -12,7 +12,6 @@ from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import TaskResult
 from autogen_core.models import ModelFamily, ModelInfo
 from autogen_ext.models.openai import OpenAIChatCompletionClient
-from openinference.instrumentation import TraceConfig
 from openinference.instrumentation.autogen_agentchat import AutogenAgentChatInstrumentor
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
@@ -30,6 +29,7 @@ from tests.frameworks._contract_matrix import TestMatrix
 from tests.frameworks._contract_stops import TestGuardedRun, TestStop
 from tests.frameworks._contract_veto import TestVeto
 from tests.frameworks._framework import AGENT, CAP, Framework, Job
+from tests.frameworks._openinference import openinference
 
 CHAT = ModelInfo(
     vision=False,
@@ -42,16 +42,11 @@ CHAT = ModelInfo(
 
 @contextmanager
 def instrument(provider: TracerProvider, *, content: bool) -> Generator[None]:
-    package = AutogenAgentChatInstrumentor()
-    hidden = TraceConfig(hide_inputs=not content, hide_outputs=not content)
     with pytest.MonkeyPatch.context() as patch:
         # AutoGen's own spans go to the provider of the process, which can be set only once.
         patch.setattr(trace, "_TRACER_PROVIDER", provider)
-        package.instrument(tracer_provider=provider, config=hidden)
-        try:
+        with openinference(AutogenAgentChatInstrumentor(), provider=provider, content=content):
             yield
-        finally:
-            package.uninstrument()
 
 
 @asynccontextmanager

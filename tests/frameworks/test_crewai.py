@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
-from openinference.instrumentation import TraceConfig
 from openinference.instrumentation.crewai import CrewAIInstrumentor
 from openinference.instrumentation.openai import OpenAIInstrumentor
+from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 from opentelemetry.sdk.trace import TracerProvider
 
 from tests.frameworks._contract_calm import TestHealthy, TestObserve
@@ -26,6 +26,7 @@ from tests.frameworks._contract_matrix import TestMatrix
 from tests.frameworks._contract_stops import TestGuardedRun, TestStop
 from tests.frameworks._contract_veto import TestVeto
 from tests.frameworks._framework import AGENT, CAP, Framework, Job
+from tests.frameworks._openinference import openinference
 
 # What it tells its makers is settled when it is imported, and so are the warnings that it raises.
 os.environ |= {"CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_TRACING_ENABLED": "false"}
@@ -40,19 +41,19 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 @contextmanager
-def instrument(provider: TracerProvider, *, content: bool) -> Generator[None]:
-    hidden = TraceConfig(hide_inputs=not content, hide_outputs=not content)
-    packages = CrewAIInstrumentor(), OpenAIInstrumentor()
+def instrumented(
+    *packages: BaseInstrumentor, provider: TracerProvider, content: bool
+) -> Generator[None]:
     with pytest.MonkeyPatch.context() as patch:
         # It stops by itself at the very call that the default policy stops a run at.
         patch.setattr(agent_utils, "MAX_REPEATED_TOOL_CALLS", 2 * CAP)
-        for package in packages:
-            package.instrument(tracer_provider=provider, config=hidden)
-        try:
+        with openinference(*packages, provider=provider, content=content):
             yield
-        finally:
-            for package in reversed(packages):
-                package.uninstrument()
+
+
+def instrument(provider: TracerProvider, *, content: bool) -> AbstractContextManager[None]:
+    packages = CrewAIInstrumentor(), OpenAIInstrumentor()
+    return instrumented(*packages, provider=provider, content=content)
 
 
 def agent(job: Job) -> Agent:

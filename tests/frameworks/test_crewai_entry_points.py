@@ -11,8 +11,7 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 
 import pytest
@@ -40,9 +39,9 @@ from tests.frameworks._expected import (
     ended_runs,
     stops,
 )
-from tests.frameworks._framework import CAP, Job
+from tests.frameworks._framework import Job
 from tests.frameworks._workbench import Counts, Outcome, Scene, Workbench
-from tests.frameworks.test_crewai import Agent, Crew, agent_utils
+from tests.frameworks.test_crewai import Agent, Crew
 
 
 async def akickoff(job: Job) -> str:
@@ -168,6 +167,7 @@ class TestAkickoff:
             capture_output=True,
             text=True,
             check=False,
+            timeout=100,
         )
         assert ran.returncode == 0, ran.stderr
 
@@ -200,17 +200,8 @@ class TestOtherWays:
         assert (ended["aborted", True], ended["complete", False]) == (1, 1)
 
 
-@contextmanager
-def of_the_client(provider: TracerProvider, *, content: bool) -> Generator[None]:
-    del content
-    package = OpenAIInstrumentor()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(agent_utils, "MAX_REPEATED_TOOL_CALLS", 2 * CAP)
-        package.instrument(tracer_provider=provider)
-        try:
-            yield
-        finally:
-            package.uninstrument()
+def of_the_client(provider: TracerProvider, *, content: bool) -> AbstractContextManager[None]:
+    return test_crewai.instrumented(OpenAIInstrumentor(), provider=provider, content=content)
 
 
 class TestSpansOfTheClientAlone:

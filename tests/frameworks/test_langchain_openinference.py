@@ -7,11 +7,9 @@ whose they are.
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import pytest
-from openinference.instrumentation import TraceConfig
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from opentelemetry.sdk.trace import TracerProvider
 
@@ -22,23 +20,17 @@ from tests.frameworks._contract_company import TestOneAfterAnother, TestTwoAtOnc
 from tests.frameworks._contract_matrix import TestMatrix
 from tests.frameworks._expected import aborted, ended_runs
 from tests.frameworks._framework import AGENT
+from tests.frameworks._openinference import openinference
 from tests.frameworks._workbench import Counts, Workbench
 
-BEFORE_TASKS_HAD_CONTEXTS = sys.version_info < (3, 11)
-"""LangChain's awaited model calls are then not known to be of the agent, and hang below no span."""
+pytestmark = pytest.mark.skipif(
+    sys.version_info < (3, 11),
+    reason="awaited, LangChain's model calls hang below no span: tasks take no context yet",
+)
 
-pytestmark = pytest.mark.skipif(BEFORE_TASKS_HAD_CONTEXTS, reason="model calls hang below no span")
 
-
-@contextmanager
-def instrument(provider: TracerProvider, *, content: bool) -> Generator[None]:
-    langchain = LangChainInstrumentor()
-    config = TraceConfig(hide_inputs=not content, hide_outputs=not content)
-    langchain.instrument(tracer_provider=provider, config=config)
-    try:
-        yield
-    finally:
-        langchain.uninstrument()
+def instrument(provider: TracerProvider, *, content: bool) -> AbstractContextManager[None]:
+    return openinference(LangChainInstrumentor(), provider=provider, content=content)
 
 
 FRAMEWORK = test_langchain.FRAMEWORK._replace(

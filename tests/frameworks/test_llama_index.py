@@ -5,14 +5,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import pytest
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.llms.openai_like import OpenAILike
 from openai import AsyncOpenAI
-from openinference.instrumentation import TraceConfig
 from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
 from opentelemetry.sdk.trace import TracerProvider
 from workflows.errors import WorkflowRuntimeError
@@ -30,20 +28,14 @@ from tests.frameworks._contract_matrix import TestMatrix
 from tests.frameworks._contract_stops import TestGuardedRun, TestStop
 from tests.frameworks._contract_veto import TestVeto
 from tests.frameworks._framework import AGENT, CAP, Framework, Job
+from tests.frameworks._openinference import openinference
 
 # LlamaIndex, and what traces it, use old names of Pydantic; raised, that would lose spans.
 pytestmark = pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecationWarning")
 
 
-@contextmanager
-def instrument(provider: TracerProvider, *, content: bool) -> Generator[None]:
-    llama_index = LlamaIndexInstrumentor()
-    config = TraceConfig(hide_inputs=not content, hide_outputs=not content)
-    llama_index.instrument(tracer_provider=provider, config=config)
-    try:
-        yield
-    finally:
-        llama_index.uninstrument()
+def instrument(provider: TracerProvider, *, content: bool) -> AbstractContextManager[None]:
+    return openinference(LlamaIndexInstrumentor(), provider=provider, content=content)
 
 
 async def answer(job: Job, *, streaming: bool) -> str:

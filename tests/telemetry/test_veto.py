@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -343,14 +343,6 @@ def test_another_guard_hears_of_no_execution(process: Traced, other_comes: str) 
         assert not run.open_tools
 
 
-@contextmanager
-def in_thread(work: Callable[[], object]) -> Generator[threading.Thread]:
-    thread = threading.Thread(target=work)
-    thread.start()
-    yield thread
-    thread.join()
-
-
 def test_other_runs_are_left_alone(process: Traced) -> None:
     process.guard(TWO_TOOLS, mode="enforce")
     made: list[list[int]] = []
@@ -361,8 +353,9 @@ def test_other_runs_are_left_alone(process: Traced) -> None:
 
     with process.agent():
         use_tools(process, 3)
-        with in_thread(other):
-            pass
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
     assert made == [[0, 1]]
 
 

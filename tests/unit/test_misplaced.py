@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from otel_loopguard import Policy, misplaced
-from otel_loopguard.misplaced import Unattached
+from otel_loopguard.misplaced import Unattached, in_its_place
 from otel_loopguard.runs import Run
 from otel_loopguard.slots import Slot
 from otel_loopguard.span_tree import Node, SpanTree
@@ -105,3 +105,30 @@ def test_a_span_never_hangs_below_one_of_its_own() -> None:
         top.hang_below(parent)
 
     assert [node.span_id for node in below.upwards()] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("above", "is_topmost"),
+    [
+        ((), False),
+        (("application",), True),
+        (("application", SCOPE), False),
+        (("application", SCOPE, "application"), False),
+    ],
+    ids=["a root", "below another's", "below its own", "below another's below its own"],
+)
+def test_whether_any_of_its_instrumentation_is_above_a_span(
+    above: tuple[str, ...], *, is_topmost: bool
+) -> None:
+    tree = SpanTree()
+    for number, scope in enumerate(above, 1):
+        tree.enter(record(number, number - 1 or None, scope))
+    given = record(9, len(above) or None)
+
+    assert in_its_place(given, tree.enter(given)).is_topmost is is_topmost
+
+
+def test_what_is_above_a_span_is_not_known_if_its_parent_was_not_seen() -> None:
+    given = record(2, 1)
+
+    assert in_its_place(given, SpanTree().enter(given)) is given

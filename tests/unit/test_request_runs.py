@@ -112,9 +112,8 @@ def session(process: Traced) -> Span:
 # ------------------------------------------------------------------------- by what a request tells
 
 
-def test_a_loop_is_one_run_from_its_second_request_on(
-    process: Traced, guard: LoopGuardSpanProcessor
-) -> None:
+@pytest.mark.usefixtures("guard")
+def test_a_loop_is_one_run_from_its_second_request_on(process: Traced) -> None:
     loop = Loop(process, "a")
     assert loop.turn().run is None
     first = loop.turn().run
@@ -122,7 +121,6 @@ def test_a_loop_is_one_run_from_its_second_request_on(
     assert first.kind == "joined"
     assert loop.turn().run is first
     assert Loop(process, "b").turn().run is None, "another one"
-    assert guard.mode == "enforce"
 
 
 def test_the_run_is_written_on_the_span_of_its_call(process: Traced) -> None:
@@ -136,26 +134,22 @@ def test_the_run_is_written_on_the_span_of_its_call(process: Traced) -> None:
     )
 
 
-def test_a_loop_of_which_only_some_ids_are_left(
-    process: Traced, guard: LoopGuardSpanProcessor
-) -> None:
+@pytest.mark.usefixtures("guard")
+def test_a_loop_of_which_only_some_ids_are_left(process: Traced) -> None:
     loop = Loop(process, "a")
     for _ in range(3):
         loop.turn()
     run = loop.run
     loop.told = loop.told[:2]
     assert loop.turn().run is run is not None
-    assert guard.mode == "enforce"
 
 
-def test_ids_that_each_answer_gives_anew_say_nothing(
-    process: Traced, guard: LoopGuardSpanProcessor
-) -> None:
+@pytest.mark.usefixtures("guard")
+def test_ids_that_each_answer_gives_anew_say_nothing(process: Traced) -> None:
     loop = Loop(process, "a")
     loop.turn()
     loop.told = ("call_1",)
     assert loop.ask().run is None
-    assert guard.mode == "enforce"
 
 
 def test_a_conversation_that_the_provider_keeps(process: Traced) -> None:
@@ -256,9 +250,8 @@ def test_a_loop_that_has_a_span_for_each_turn(process: Traced) -> None:
 # ----------------------------------------------------------------------- loops that share one span
 
 
-def test_only_the_loop_that_tripped_the_run_is_refused(
-    process: Traced, guard: LoopGuardSpanProcessor
-) -> None:
+@pytest.mark.usefixtures("guard")
+def test_only_the_loop_that_tripped_the_run_is_refused(process: Traced) -> None:
     stubborn, other = Loop(process, "a"), Loop(process, "b")
     with use_span(session(process), end_on_exit=True):
         other.turn("lookup", q=1)
@@ -268,7 +261,6 @@ def test_only_the_loop_that_tripped_the_run_is_refused(
         with pytest.raises(RunAborted):
             stubborn.turn()
         run = other.run
-    assert guard.mode == "enforce"
     assert run is not None
     assert (run.kind, run.ended) == ("joined", True), "it ends with the span"
     assert run.report().steps == 4
@@ -295,7 +287,8 @@ def test_a_loop_whose_first_call_was_the_last_straw_goes_on(process: Traced) -> 
             stubborn.turn()
 
 
-def test_no_run_of_a_loop_outlives_the_span(process: Traced, guard: LoopGuardSpanProcessor) -> None:
+@pytest.mark.usefixtures("guard")
+def test_no_run_of_a_loop_outlives_the_span(process: Traced) -> None:
     with use_span(session(process), end_on_exit=True):
         for name in range(sharers.HEIRS + 10):
             loop = Loop(process, f"{name}")
@@ -303,10 +296,10 @@ def test_no_run_of_a_loop_outlives_the_span(process: Traced, guard: LoopGuardSpa
             loop.turn("lookup", q=-name)
     assert process.total("loopguard.run.active") == 0
     assert process.total("loopguard.runs") == sharers.HEIRS + 10
-    assert guard.mode == "enforce"
 
 
-def test_calls_that_never_end_are_bounded(process: Traced, guard: LoopGuardSpanProcessor) -> None:
+@pytest.mark.usefixtures("guard")
+def test_calls_that_never_end_are_bounded(process: Traced) -> None:
     first, second = Loop(process, "a"), Loop(process, "b")
     with use_span(session(process)):
         first.turn()
@@ -316,7 +309,6 @@ def test_calls_that_never_end_are_bounded(process: Traced, guard: LoopGuardSpanP
                 second.ask()
     assert second.run is not None
     assert len(second.run.open_calls) == OPEN_CALLS
-    assert guard.mode == "enforce"
 
 
 def test_the_task_of_a_loop_that_goes_on_is_not_cancelled(process: Traced) -> None:
@@ -354,16 +346,17 @@ def test_the_task_of_a_loop_that_goes_on_is_not_cancelled(process: Traced) -> No
 
 
 def test_silence_of_a_loop_whose_call_is_not_known_yet_is_none(process: Traced) -> None:
-    process.guard(Policy.none().with_limits(max_idle_s=0.2), mode="enforce")
+    process.guard(Policy.none().with_limits(max_idle_s=1.0), mode="enforce")
     with use_span(session(process), end_on_exit=True):
         first, second = Loop(process, "a"), Loop(process, "b")
         for loop in (first, second, first, second):
             loop.turn()
         for _ in range(2):
-            time.sleep(0.15)
+            time.sleep(0.6)
             with first.chat():
                 first.ask()
-                time.sleep(0.15)
+                time.sleep(0.6)
+        first.ask()
 
 
 def test_loops_that_begin_alike_one_after_the_other(process: Traced) -> None:
@@ -379,7 +372,7 @@ def test_loops_that_begin_alike_one_after_the_other(process: Traced) -> None:
 def test_a_limit_holds_after_a_pattern_of_one_of_them(process: Traced) -> None:
     limits = {"limits": {"max_llm_calls": 8}, **REPEATED}
     told: list[AbortRequest] = []
-    guard = process.guard(
+    process.guard(
         Policy.from_mapping(limits, base=Policy.none()), mode="enforce", abort_hooks=[told.append]
     )
     with use_span(session(process), end_on_exit=True):
@@ -391,7 +384,6 @@ def test_a_limit_holds_after_a_pattern_of_one_of_them(process: Traced) -> None:
             other.turn("lookup", q=9)
         with pytest.raises(RunAborted):
             Loop(process, "c").turn()
-    assert guard.mode == "enforce"
     assert process.total("loopguard.runs") == 2
     assert [each.violation.rule for each in told] == ["repeated_result", "llm_call_budget"]
 
@@ -456,26 +448,25 @@ def test_tools_are_of_the_loop_that_has_asked_for_them(process: Traced) -> None:
     assert (len(own.told), len(other.told)) == (4, 4), "the other one has done it thrice since"
 
 
-def test_a_loop_that_goes_on_is_guarded(process: Traced, guard: LoopGuardSpanProcessor) -> None:
+@pytest.mark.usefixtures("guard")
+def test_a_loop_that_goes_on_is_guarded(process: Traced) -> None:
     with use_span(session(process), end_on_exit=True):
         assert Loop(process, "a").until_refused() == 5
         assert Loop(process, "b").until_refused() == 5
         assert Loop(process, "c").until_refused() == 5
-    assert guard.mode == "enforce"
 
 
-def test_a_loop_that_begins_anew_is_refused(process: Traced, guard: LoopGuardSpanProcessor) -> None:
+@pytest.mark.usefixtures("guard")
+def test_a_loop_that_begins_anew_is_refused(process: Traced) -> None:
     with use_span(session(process), end_on_exit=True):
         assert Loop(process, "a").until_refused() == 5
         assert Loop(process, "a").until_refused() == 0
     with use_span(session(process), end_on_exit=True):
         assert Loop(process, "a").until_refused() == 5, "that was another session"
-    assert guard.mode == "enforce"
 
 
-def test_ids_of_spans_that_are_others_than_those_of_requests(
-    process: Traced, guard: LoopGuardSpanProcessor
-) -> None:
+@pytest.mark.usefixtures("guard")
+def test_ids_of_spans_that_are_others_than_those_of_requests(process: Traced) -> None:
     loop = Loop(process, "a")
     with use_span(session(process), end_on_exit=True):
         for number in range(5):
@@ -483,7 +474,6 @@ def test_ids_of_spans_that_are_others_than_those_of_requests(
             loop.told = (f"other-{number}", *loop.told[1:])
         with pytest.raises(RunAborted):
             loop.turn()
-    assert guard.mode == "enforce"
 
 
 @pytest.mark.parametrize("case", ["no ids", "kept by the provider", "limit"])
@@ -628,8 +618,9 @@ def test_a_loop_that_tells_nothing_yet_and_has_no_span_goes_on(
                 unread()
 
 
+@pytest.mark.usefixtures("guard")
 def test_what_is_known_of_loops_is_bounded(
-    process: Traced, guard: LoopGuardSpanProcessor, monkeypatch: pytest.MonkeyPatch
+    process: Traced, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sharers, "HEIRS", 2)
     with use_span(session(process), end_on_exit=True):
@@ -640,4 +631,3 @@ def test_what_is_known_of_loops_is_bounded(
         for name in "bcde":
             Loop(process, name).turn()
         assert len(run.sharers.heirs()) == 2
-    assert guard.mode == "enforce"
