@@ -6,11 +6,13 @@ them was tried with the `anthropic` package.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from otel_loopguard.testing.scripts import OfferedTool
+from otel_loopguard.testing.scripts import FinishReason, OfferedTool, ScriptedCall
 from otel_loopguard.testing.wire import (
     JsonObject,
     Mention,
@@ -19,6 +21,7 @@ from otel_loopguard.testing.wire import (
     ServerSentEvent,
     Usage,
     WireFormat,
+    call_text,
     decode_request,
     encode_json,
     halves,
@@ -52,7 +55,7 @@ class _Body(msgspec.Struct):
     stream: bool | None = None
 
 
-def read_request(body: bytes) -> ParsedRequest:
+def read_request(body: bytes, _address: Mapping[str, str]) -> ParsedRequest:
     """Read a request; raises `RequestError` where the body is none."""
     request = decode_request(body, _Body)
     return ParsedRequest(
@@ -76,12 +79,22 @@ def _mentions(message: _Message) -> Iterator[Mention]:
             yield Mention(kind="result", call_id=block.tool_use_id or "")
 
 
+_STOP_REASONS: Mapping[FinishReason, str] = MappingProxyType(
+    {
+        "stop": "end_turn",
+        "tool_calls": "tool_use",
+        "length": "max_tokens",
+        "content_filter": "refusal",
+    }
+)
+
+
 def write_reply(reply: Reply) -> JsonObject:
     """Write the reply as one `message`."""
     return {
         **_head(reply),
         "content": list(_blocks(reply)),
-        "stop_reason": _stop_reason(reply),
+        "stop_reason": _STOP_REASONS[reply.turn.ending],
         "usage": _usage(reply.usage, reply.usage.output_tokens),
     }
 
@@ -96,29 +109,34 @@ def _events(reply: Reply) -> Iterator[tuple[str, JsonObject]]:
     begun: JsonObject = {**_head(reply), "content": [], "usage": _usage(reply.usage, 1)}
     yield "message_start", {"message": begun}
     yield "ping", {}
-    for index, block in enumerate(_blocks(reply)):
-        empty: JsonObject = {"input": {}} if reply.turn.calls else {"text": ""}
+    for index, (block, deltas) in enumerate(zip(_blocks(reply), _deltas(reply), strict=True)):
+        empty: JsonObject = {"input": {}} if block["type"] == "tool_use" else {"text": ""}
         yield "content_block_start", {"index": index, "content_block": {**block, **empty}}
-        for delta in _deltas(block):
+        for delta in deltas:
             yield "content_block_delta", {"index": index, "delta": delta}
         yield "content_block_stop", {"index": index}
-    ending: JsonObject = {"stop_reason": _stop_reason(reply), "stop_sequence": None}
+    ending: JsonObject = {"stop_reason": _STOP_REASONS[reply.turn.ending], "stop_sequence": None}
     spent: JsonObject = {"output_tokens": reply.usage.output_tokens}
     yield "message_delta", {"delta": ending, "usage": spent}
     yield "message_stop", {}
 
 
-def _deltas(block: JsonObject) -> Iterator[JsonObject]:
-    if block["type"] == "text":
-        for part in halves(str(block["text"])):
-            yield {"type": "text_delta", "text": part}
-        return
-    for part in halves(encode_json(block["input"])):
-        yield {"type": "input_json_delta", "partial_json": part}
+def _deltas(reply: Reply) -> Iterator[list[JsonObject]]:
+    """Write the parts of each block, in the order of the blocks."""
+    if reply.turn.text:
+        yield [{"type": "text_delta", "text": part} for part in halves(reply.turn.text)]
+    for call in reply.turn.calls:
+        text = _streamed(call, reply)
+        yield [{"type": "input_json_delta", "partial_json": part} for part in halves(text)]
+
+
+def _streamed(call: ScriptedCall, reply: Reply) -> str:
+    """Return the text of a call's arguments: what was cut ends in the middle, all else is JSON."""
+    return call_text(call) if reply.turn.ending == "length" else encode_json(call.arguments)
 
 
 def _blocks(reply: Reply) -> Iterator[JsonObject]:
-    if not reply.turn.calls:
+    if reply.turn.text:
         yield {"type": "text", "text": reply.turn.text}
     for index, call in enumerate(reply.turn.calls):
         arguments = dict(call.arguments)
@@ -128,10 +146,6 @@ def _blocks(reply: Reply) -> Iterator[JsonObject]:
             "name": call.name,
             "input": arguments,
         }
-
-
-def _stop_reason(reply: Reply) -> str:
-    return "tool_use" if reply.turn.calls else "end_turn"
 
 
 def _head(reply: Reply) -> JsonObject:
@@ -155,14 +169,35 @@ def _usage(usage: Usage, output_tokens: int) -> JsonObject:
     }
 
 
-def error_body(message: str) -> JsonObject:
-    """Write the body of a refusal that clients do not retry."""
-    return {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
+_ERRORS: Mapping[int, str] = MappingProxyType(
+    {
+        401: "authentication_error",
+        402: "billing_error",
+        403: "permission_error",
+        404: "not_found_error",
+        413: "request_too_large",
+        429: "rate_limit_error",
+        500: "api_error",
+        504: "timeout_error",
+        529: "overloaded_error",
+    }
+)
+_SERVER_ERRORS = 500
+
+
+def error_body(status: int, message: str) -> JsonObject:
+    """Write the body of an error with this HTTP status."""
+    other = "api_error" if status >= _SERVER_ERRORS else "invalid_request_error"
+    return {
+        "type": "error",
+        "error": {"type": _ERRORS.get(status, other), "message": message},
+        "request_id": None,
+    }
 
 
 ANTHROPIC_MESSAGES = WireFormat(
     api="anthropic-messages",
-    path="/v1/messages",
+    paths=("/v1/messages",),
     read=read_request,
     write=write_reply,
     stream=stream_reply,

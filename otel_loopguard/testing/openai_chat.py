@@ -20,13 +20,14 @@ from otel_loopguard.testing.wire import (
     ServerSentEvent,
     Usage,
     WireFormat,
+    call_text,
     decode_request,
     encode_json,
     halves,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 
 class _Function(msgspec.Struct):
@@ -61,7 +62,7 @@ class _Body(msgspec.Struct):
     stream_options: _StreamOptions | None = None
 
 
-def read_request(body: bytes) -> ParsedRequest:
+def read_request(body: bytes, _address: Mapping[str, str]) -> ParsedRequest:
     """Read a request; raises `RequestError` where the body is none."""
     request = decode_request(body, _Body)
     options = request.stream_options
@@ -87,11 +88,12 @@ def _mentions(message: _Message) -> Iterator[Mention]:
 def write_reply(reply: Reply) -> JsonObject:
     """Write the reply as one `chat.completion`."""
     calls = _calls(reply)
-    message: JsonObject = {"role": "assistant", "content": None if calls else reply.turn.text}
+    text = reply.turn.text
+    message: JsonObject = {"role": "assistant", "content": text if text or not calls else None}
     choice = {
         "index": 0,
         "message": {**message, "tool_calls": calls} if calls else message,
-        "finish_reason": _finish_reason(reply),
+        "finish_reason": reply.turn.ending,
         "logprobs": None,
     }
     head = _head(reply, "chat.completion")
@@ -103,24 +105,22 @@ def stream_reply(reply: Reply) -> Iterator[ServerSentEvent]:
     head = _head(reply, "chat.completion.chunk")
     for delta in _deltas(reply):
         yield _chunk({**head, "choices": [_chunk_choice(delta, None)]})
-    yield _chunk({**head, "choices": [_chunk_choice({}, _finish_reason(reply))]})
+    yield _chunk({**head, "choices": [_chunk_choice({}, reply.turn.ending)]})
     if reply.stream_usage:
         yield _chunk({**head, "choices": [], "usage": _usage(reply.usage)})
     yield ServerSentEvent(data="[DONE]")
 
 
 def _deltas(reply: Reply) -> Iterator[JsonObject]:
-    if not reply.turn.calls:
-        yield {"role": "assistant", "content": ""}
-        for part in halves(reply.turn.text):
-            yield {"content": part}
-        return
-    yield {"role": "assistant", "content": None}
+    text = reply.turn.text
+    yield {"role": "assistant", "content": "" if text or not reply.turn.calls else None}
+    for part in halves(text) if text else ():
+        yield {"content": part}
     for index, call in enumerate(reply.turn.calls):
         opening: JsonObject = {"id": reply.call_id(index), "type": "function"}
         function = {"name": call.name, "arguments": ""}
         yield {"tool_calls": [{"index": index, **opening, "function": function}]}
-        for part in halves(encode_json(call.arguments)):
+        for part in halves(call_text(call)):
             yield {"tool_calls": [{"index": index, "function": {"arguments": part}}]}
 
 
@@ -129,14 +129,10 @@ def _calls(reply: Reply) -> list[JsonObject]:
         {
             "id": reply.call_id(index),
             "type": "function",
-            "function": {"name": call.name, "arguments": encode_json(call.arguments)},
+            "function": {"name": call.name, "arguments": call_text(call)},
         }
         for index, call in enumerate(reply.turn.calls)
     ]
-
-
-def _finish_reason(reply: Reply) -> str:
-    return "tool_calls" if reply.turn.calls else "stop"
 
 
 def _head(reply: Reply, kind: str) -> JsonObject:
@@ -170,7 +166,7 @@ def _usage(usage: Usage) -> JsonObject:
 
 OPENAI_CHAT = WireFormat(
     api="openai-chat",
-    path="/v1/chat/completions",
+    paths=("/v1/chat/completions",),
     read=read_request,
     write=write_reply,
     stream=stream_reply,

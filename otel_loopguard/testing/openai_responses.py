@@ -6,6 +6,8 @@ demand of them was tried with the `openai` package.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,6 +23,7 @@ from otel_loopguard.testing.wire import (
     ServerSentEvent,
     Usage,
     WireFormat,
+    call_text,
     decode_request,
     encode_json,
     halves,
@@ -50,7 +53,7 @@ class _Body(msgspec.Struct):
     conversation: object = None
 
 
-def read_request(body: bytes) -> ParsedRequest:
+def read_request(body: bytes, _address: Mapping[str, str]) -> ParsedRequest:
     """Read a request; raises `RequestError` where the body is none, or leans on kept history."""
     request = decode_request(body, _Body)
     if request.previous_response_id or request.conversation:
@@ -80,11 +83,19 @@ def _mentions(item: _Item) -> Iterator[Mention]:
         yield Mention(kind="result", call_id=item.call_id or "")
 
 
+_INCOMPLETE: Mapping[str, str] = MappingProxyType(
+    {"length": "max_output_tokens", "content_filter": "content_filter"}
+)
+"""Why a response is not complete, by what ended the turn; none where it is."""
+
+
 def write_reply(reply: Reply) -> JsonObject:
-    """Write the reply as one finished `response`."""
+    """Write the reply as one `response`, completed or cut off."""
+    why = _INCOMPLETE.get(reply.turn.ending)
     return {
         **_head(reply),
-        "status": "completed",
+        "status": _status(reply),
+        "incomplete_details": why and {"reason": why},
         "output": list(_items(reply)),
         "usage": _usage(reply.usage),
     }
@@ -103,15 +114,16 @@ def _events(reply: Reply) -> Iterator[tuple[str, JsonObject]]:
     yield "response.in_progress", {"response": begun}
     for index, item in enumerate(_items(reply)):
         place: JsonObject = {"output_index": index, "item_id": item["id"]}
-        empty: JsonObject = {"arguments": ""} if reply.turn.calls else {"content": []}
+        is_call = item["type"] == "function_call"
+        empty: JsonObject = {"arguments": ""} if is_call else {"content": []}
         opened = {**item, **empty, "status": "in_progress"}
         yield "response.output_item.added", {"output_index": index, "item": opened}
-        if reply.turn.calls:
+        if is_call:
             yield from _call_events(str(item["arguments"]), place)
         else:
             yield from _text_events(reply.turn.text, {**place, "content_index": 0})
         yield "response.output_item.done", {"output_index": index, "item": item}
-    yield "response.completed", {"response": write_reply(reply)}
+    yield f"response.{_status(reply)}", {"response": write_reply(reply)}
 
 
 def _call_events(arguments: str, place: JsonObject) -> Iterator[tuple[str, JsonObject]]:
@@ -129,12 +141,12 @@ def _text_events(text: str, place: JsonObject) -> Iterator[tuple[str, JsonObject
 
 
 def _items(reply: Reply) -> Iterator[JsonObject]:
-    if not reply.turn.calls:
+    if reply.turn.text:
         yield {
             "type": "message",
             "id": f"msg_{reply.ident}",
             "role": "assistant",
-            "status": "completed",
+            "status": "completed" if reply.turn.calls else _status(reply),
             "content": [_text_part(reply.turn.text)],
         }
     for index, call in enumerate(reply.turn.calls):
@@ -143,9 +155,13 @@ def _items(reply: Reply) -> Iterator[JsonObject]:
             "id": f"fc_{reply.ident}_{index}",
             "call_id": reply.call_id(index),
             "name": call.name,
-            "arguments": encode_json(call.arguments),
-            "status": "completed",
+            "arguments": call_text(call),
+            "status": _status(reply),
         }
+
+
+def _status(reply: Reply) -> str:
+    return "incomplete" if reply.turn.ending in _INCOMPLETE else "completed"
 
 
 def _text_part(text: str) -> JsonObject:
@@ -183,7 +199,7 @@ def _usage(usage: Usage) -> JsonObject:
 
 OPENAI_RESPONSES = WireFormat(
     api="openai-responses",
-    path="/v1/responses",
+    paths=("/v1/responses",),
     read=read_request,
     write=write_reply,
     stream=stream_reply,

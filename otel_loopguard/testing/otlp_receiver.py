@@ -28,11 +28,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
 )
-from starlette.applications import Starlette
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
-from otel_loopguard.testing._loopback import serving
+from otel_loopguard.testing._extra import extra_needed
 from otel_loopguard.testing.received import (
     ReceivedLog,
     ReceivedPoint,
@@ -41,6 +38,13 @@ from otel_loopguard.testing.received import (
     read_points,
     read_spans,
 )
+
+with extra_needed():
+    from starlette.applications import Starlette
+    from starlette.responses import PlainTextResponse, Response
+    from starlette.routing import Route
+
+    from otel_loopguard.testing._loopback import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping

@@ -10,10 +10,29 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+from otel_loopguard.testing.scripts import Usage
 
-    from otel_loopguard.testing.scripts import OfferedTool, Turn
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from otel_loopguard.testing.scripts import OfferedTool, ScriptedCall, Turn
+
+__all__ = [
+    "JsonObject",
+    "Mention",
+    "ParsedRequest",
+    "Reply",
+    "RequestError",
+    "ServerSentEvent",
+    "Usage",
+    "WireFormat",
+    "call_text",
+    "decode_request",
+    "encode_json",
+    "halves",
+    "history_fault",
+    "usage_of",
+]
 
 JsonObject: TypeAlias = dict[str, object]
 
@@ -48,19 +67,6 @@ class ParsedRequest(msgspec.Struct, frozen=True, kw_only=True):
         return sum(1 for mention in self.history if mention.kind == "result")
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens of one model call; `input_tokens` includes the cached ones, none is reasoning."""
-
-    input_tokens: int
-    cached_tokens: int
-    output_tokens: int
-
-    @property
-    def total_tokens(self) -> int:
-        """Input and output tokens together."""
-        return self.input_tokens + self.output_tokens
-
-
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """A turn with everything that the wire adds to it."""
 
@@ -93,14 +99,16 @@ class WireFormat(msgspec.Struct, frozen=True, kw_only=True):
     """How one API is spoken."""
 
     api: str
-    path: str
-    """Below the server's root."""
-    read: Callable[[bytes], ParsedRequest]
-    """Read a request's body; raises `RequestError`."""
+    paths: tuple[str, ...]
+    """Below the server's root. A name in braces, as in `/v1beta/models/{model}:{method}`, stands
+    for any text without a slash."""
+    read: Callable[[bytes, Mapping[str, str]], ParsedRequest]
+    """Read a request, from its body and what its address says: what stands for the names in braces,
+    and the fields of the query. Raises `RequestError`."""
     write: Callable[[Reply], JsonObject]
     stream: Callable[[Reply], Iterator[ServerSentEvent]]
-    error: Callable[[str], JsonObject]
-    """The body of a refusal, from its text."""
+    error: Callable[[int, str], JsonObject]
+    """The body of an error, from its HTTP status and its text."""
 
 
 def usage_of(results: int) -> Usage:
@@ -151,6 +159,11 @@ def halves(text: str) -> tuple[str, str]:
     """Cut a text in two, so that a stream of it makes its reader put it together again."""
     middle = len(text) // 2
     return text[:middle], text[middle:]
+
+
+def call_text(call: ScriptedCall) -> str:
+    """Return a call's arguments as an API carries them that carries text."""
+    return encode_json(call.arguments) if call.text is None else call.text
 
 
 def encode_json(value: object) -> str:
