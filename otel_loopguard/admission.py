@@ -17,7 +17,8 @@ from otel_loopguard.told import Told
 from otel_loopguard.tracker import RunTracker
 from otel_loopguard.verdicts import Verdict
 
-_REQUEST = Step(kind="llm")
+REQUEST = Step(kind="llm")
+"""What is known of a model call before it is made."""
 
 
 class Admission:
@@ -85,17 +86,12 @@ class Admission:
         hearing = Hearing(run)
         self._asked = hearing.runs
         claimed = self._claim(run, node)
-        if not claimed and not hearing.stops:
-            hearing.admit(self, _REQUEST if node is None else node.placed(_REQUEST))
-        # A step that was let through before the limit was reached may still be made.
-        stops = (each for each, trip in hearing.stops if not (claimed and trip.phase == "pre"))
-        self.refused_by = next(stops, None)
+        if not claimed and not hearing.is_stopped:
+            hearing.admit(self, REQUEST if node is None else node.placed(REQUEST))
+        self.refused_by = hearing.refuse_request(let_through=claimed)
         if self.refused_by is not None:
-            self.refused_by.refused_requests += 1
             self.refusals = self.refused_by.refused_requests
-            if self.refused_by is not run:
-                run.refused_by = self.refused_by
-            _prevent(run, node)
+            prevent(run, node)
         if opened or hearing.is_news:
             around = node if node is None or not node.awaits else node.parent
             self.verdict = hearing.verdict(around or node, opened=opened)
@@ -105,8 +101,8 @@ class Admission:
             # One around it may have begun to count the call.
             if above.run in self._asked and above.kind == "llm" and above.is_open:
                 # The request of a call that was refused takes no other call's place.
-                above.claimed = not above.refused
-                return above.claimed
+                above.claimed = above.claimed or not above.refused
+                return not above.refused
         for call in run.open_calls:
             if not (call.claimed or call.refused):
                 call.claimed = True
@@ -115,16 +111,23 @@ class Admission:
         return False
 
 
-def _prevent(run: Run, node: Node | None) -> None:
-    """Mark the model step, if one is open, that does not happen because its request is refused."""
+def prevent(run: Run, node: Node | None, *, above_only: bool = False) -> None:
+    """Mark the model step, if one is open, that does not happen because its request is refused.
+
+    With `above_only` none but those around the calling code are looked at.
+    """
     for above in () if node is None else node.upwards():
         if above.is_open and not above.read:
             above.prevented = True  # it may show only at its end that it is the one
         elif above.is_open and above.refused:
-            above.prevented = True
+            above.prevented = above.prevented or not above.claimed
             return
+    if above_only:
+        return
     for call in reversed(run.open_calls):
-        if not call.prevented and (call.refused or (call.awaits and not call.read)):
+        # One that another request has made is no step of this one's.
+        is_its = (call.refused and not call.claimed) or (call.awaits and not call.read)
+        if is_its and not call.prevented:
             call.prevented = True
             return
     if node is not None:

@@ -74,9 +74,13 @@ class Attachment(SpanProcessor):
         """Watch each provider of the SDK that is made from now on, as soon as it is made."""
         _watchers.add(self)
 
+    def leave_new_ones(self) -> None:
+        """Watch no provider that is made from now on; those that are there are watched still."""
+        _watchers.discard(self)
+
     def take_off(self) -> None:
         """Leave every provider, and shut the processor down."""
-        _watchers.discard(self)
+        self.leave_new_ones()
         processor, self.processor = self.processor, None
         if processor is not None:
             processor.shutdown()

@@ -45,6 +45,6 @@ class BlindWarning:
 
 def warn_if_unseen(run: Run, report: RunReport) -> None:
     """Say that nothing is known of a run but its model requests."""
-    unseen = run.places.unseen
+    unseen = 0 if run.places.are_asked_about else run.places.unseen
     if unseen and not report.tool_calls and unseen == report.model_calls:
         _logger.warning(_UNSEEN, unseen, run.id)

@@ -55,6 +55,12 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
             f"of {self.threshold:g} ({verdict})"
         )
 
+    def hint(self, text: str) -> str:
+        """Return a hint for the model: `text` with `{rule}`, `{subject}` and `{count}` in it."""
+        subject = f"the tool {self.tool!r}" if self.tool else "your own answers"
+        count = self.wasted_steps if self.rule == "stagnation" else self.count  # else a score
+        return text.format(rule=self.rule, subject=subject, count=f"{count:g}")
+
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict on a step."""

@@ -46,6 +46,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     """That of the variable, else that of the policy."""
     abort: tuple[BuiltIn, ...] | None = None
     abort_exception: AbortException | None = None
+    integrations: tuple[str, ...] | None = None
     hook_timeout_s: float | None = None
     log_events: bool | None = None
     path: str | None = None

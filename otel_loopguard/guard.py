@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING
 from otel_loopguard.decisions import Decision, RunReport, Stats, Violation
 from otel_loopguard.detectors import Facts
 from otel_loopguard.endings import Status, finished
+from otel_loopguard.engine.callbacks import Callbacks
+from otel_loopguard.engine.learning import learn
 from otel_loopguard.engine.rule_sets import Carried
 from otel_loopguard.engine.run_state import RunState
-from otel_loopguard.policy import LimitOptions, Policy, PolicyError
+from otel_loopguard.listeners import LISTENERS, Said, tell
+from otel_loopguard.options.errors import wrong
+from otel_loopguard.policy import LimitOptions, Policy
 from otel_loopguard.pricing import pricing_of
 from otel_loopguard.steps import Step
 
@@ -60,13 +64,10 @@ class LoopGuard:
         base = _DEFAULT if policy is None else Policy.checked(policy)
         callback: object = on_violation
         if callback is not None and not callable(callback):
-            message = f"on_violation: expected a callable or None, got {callback!r}"
-            raise PolicyError(message)
+            raise wrong("on_violation", "a callable or None", callback)
         self.policy = base.with_limits(**limits) if limits else base
         self._clock = clock
-        self._on_violation = on_violation
-        self._on_facts = on_facts
-        self._failed_callbacks = 0
+        self._callbacks = Callbacks(on_violation, on_facts)
         self._run: RunState | None = None
         self._held: Violation | None = None
         self._own_time = False
@@ -74,6 +75,8 @@ class LoopGuard:
         self._pricing = pricing_of(self.policy.settings.usage, estimate=priced)
         self._carried = carried
         """What earlier runs of the conversation have used up, where the policy's scope is that."""
+        self.is_asked_by_loop = True
+        """Whether the loop itself asks; else whoever does says what the run comes to."""
 
     def start(self, at: float | None = None) -> None:
         """Begin a fresh run, at `at` seconds if given. Optional: the first check begins one."""
@@ -89,12 +92,8 @@ class LoopGuard:
         run = self._run or self._fresh(now_s)
         opened, _, refusal, news = run.begin(step, now_s, ahead=ahead)
         refusal = self._held or refusal
-        return Decision(
-            allowed=refusal is None,
-            step_count=opened.number if refusal is None else run.totals.steps,
-            refusal=refusal,
-            violations=news,
-        )
+        count = opened.number if refusal is None else run.totals.steps
+        return Decision(allowed=refusal is None, step_count=count, refusal=refusal, violations=news)
 
     def check(self, step: Step, *, commit: bool = False, ahead: int = 0) -> Decision:
         """Say whether the step may happen, and count it if so. Never raises for a valid `Step`.
@@ -102,6 +101,10 @@ class LoopGuard:
         A refused step leaves the run as if nobody had asked. With `commit=True` it is counted all
         the same: for steps that nobody can prevent. `ahead` is that of `preview`.
         """
+        decision = self._check(step, commit=commit, ahead=ahead)
+        return self._heard(step, decision) if LISTENERS else decision
+
+    def _check(self, step: Step, *, commit: bool, ahead: int) -> Decision:
         now_s = self._latest() if step.started_s is None else step.started_s
         run = self._run or self._begin_run(now_s)
         opened, facts, refusal, news = run.begin(step, now_s, ahead=ahead)
@@ -111,11 +114,7 @@ class LoopGuard:
             self._own_time = self._own_time or step.started_s is not None
         if refusal is None and not news:
             return Decision(allowed=True, step_count=run.totals.steps)
-        run.reports.note(news)
-        self._tell(news if refusal is None or refusal in news else (refusal, *news))
-        return Decision(
-            allowed=refusal is None, step_count=run.totals.steps, refusal=refusal, violations=news
-        )
+        return self._said(run, refusal, news)
 
     def record(self, step: Step) -> Decision:
         """Tell what came out of a step: result, error, tokens, time. May refuse the run from here.
@@ -125,6 +124,10 @@ class LoopGuard:
         first, as of its own start or the last moment before. An abort found here holds: every
         later check is refused until `end` or `reset`.
         """
+        decision = self._record(step)
+        return self._heard(step, decision, over=True) if LISTENERS else decision
+
+    def _record(self, step: Step) -> Decision:
         given_s = step.started_s if step.ended_s is None else step.ended_s
         now_s = self._latest() if given_s is None else given_s
         run = self._run or self._begin_run(now_s if step.started_s is None else step.started_s)
@@ -146,10 +149,25 @@ class LoopGuard:
             run.reports.note(more)
             news += more
         if news:
-            self._tell(news)
+            self._callbacks.tell(news)
         return Decision(
             allowed=held is None, step_count=run.totals.steps, refusal=held, violations=news
         )
+
+    def learn(self, step: Step, *, commit: bool = False) -> Decision:
+        """Tell the arguments of a tool call that is open, before it is made: may it be?
+
+        It has been counted, so only what looks at more than that is asked. `commit` is as of
+        `check`: it is made whatever is said.
+        """
+        now_s = self._latest()
+        run = self._run or self._begin_run(now_s)
+        return self._said(run, *learn(run, step, now_s, self._held, commit=commit))
+
+    def not_made(self, call_id: str | None) -> None:
+        """Tell the id of a tool call that was refused and is not made: nothing will answer it."""
+        if self._run is not None:
+            self._run.open.not_made(call_id)
 
     def stir(self) -> None:
         """Tell that something happens of which it is not known yet what step it is: no silence."""
@@ -163,12 +181,9 @@ class LoopGuard:
     def due_s(self) -> float | None:
         """Return when a limit on time will be reached if nothing happens until then.
 
-        Seconds on the guard's time line; `None` while no limit on time is set, or no run is on. Ask
-        `tick` then.
+        Seconds on its time line; `None` without a limit on time, or without a run. Ask `tick` then.
         """
-        if self._run is None or self._held is not None:
-            return None
-        return self._run.due_s()
+        return None if self._run is None or self._held is not None else self._run.due_s()
 
     def tick(self, at: float | None = None) -> Decision:
         """Say what it means that nothing has happened until now, or until `at` seconds.
@@ -181,17 +196,13 @@ class LoopGuard:
         if run is None:
             return Decision(allowed=True, step_count=0)
         found, news = run.tick(now_s)
-        run.reports.note(news)
-        self._held = held = self._held or found
-        self._tell(news)
-        return Decision(
-            allowed=held is None, step_count=run.totals.steps, refusal=held, violations=news
-        )
+        self._held = self._held or found
+        return self._heard(None, self._said(run, self._held, news, is_asked=False))
 
-    def delegated(self) -> None:
-        """Tell that a tool call which was counted runs an agent, and is no execution of a tool.
+    def not_executed(self) -> None:
+        """Tell that a tool call which was counted is no execution of a tool.
 
-        To the budgets it stays a call that was attempted.
+        It runs an agent, or is not made after all. To the budgets it stays an attempted call.
         """
         if self._run is not None:
             self._run.totals.take_back()
@@ -215,7 +226,7 @@ class LoopGuard:
         """Return the counts of the run so far."""
         now_s = self._latest()
         run = self._run or self._fresh(now_s)
-        return run.totals.stats(now_s, run.open, run.outcomes, self._failed_callbacks)
+        return run.totals.stats(now_s, run.open, run.outcomes, self._callbacks.failed)
 
     def end(self, status: Status | None = None) -> RunReport:
         """End the run and return its report; the next check begins a fresh one.
@@ -223,7 +234,12 @@ class LoopGuard:
         `status` overrides how the run's last step says that it ended.
         """
         report = self.report(status)
-        self.reset()
+        if LISTENERS and self.is_asked_by_loop:
+            tell(Said(guard=self, report=report))
+        if self.policy.settings.scope == "conversation" and self._run is not None:
+            self._carried = self._run.carried()
+        self._run = self._held = None
+        self._callbacks.failed = 0
         return report
 
     def report(self, status: Status | None = None) -> RunReport:
@@ -234,10 +250,8 @@ class LoopGuard:
 
     def reset(self) -> None:
         """Forget the run; the next check begins a fresh one."""
-        if self._run is not None and self.policy.settings.scope == "conversation":
-            self._carried = self._run.carried()
-        self._run = self._held = None
-        self._failed_callbacks = 0
+        if self._run is not None:  # to those who listen that is its end
+            self.end()
 
     def carried(self) -> Carried | None:
         """Return what the conversation has used up so far, for the guard of its next run.
@@ -248,32 +262,39 @@ class LoopGuard:
             return self._carried
         return self._run.carried()
 
+    def _heard(self, step: Step | None, decision: Decision, *, over: bool = False) -> Decision:
+        """Return what was decided, once those who listen have heard it."""
+        if LISTENERS and self.is_asked_by_loop:
+            tell(Said(guard=self, step=step, decision=decision, over=over))
+        return decision
+
+    def _said(
+        self,
+        run: RunState,
+        refusal: Violation | None,
+        news: tuple[Violation, ...],
+        *,
+        is_asked: bool = True,
+    ) -> Decision:
+        """Tell what is news, and why a step is refused where one `is_asked` about; return both."""
+        run.reports.note(news)
+        if is_asked and refusal is not None and refusal not in news:
+            self._callbacks.tell((refusal,))
+        self._callbacks.tell(news)
+        return Decision(
+            allowed=refusal is None, step_count=run.totals.steps, refusal=refusal, violations=news
+        )
+
     def _begin_run(self, at_s: float) -> RunState:
         self.reset()
         self._run = self._fresh(at_s)
         return self._run
 
     def _fresh(self, at_s: float) -> RunState:
-        on_facts = None if self._on_facts is None else self._note_facts
+        on_facts = self._callbacks.facts
         return RunState(self.policy.settings, self._pricing, at_s, self._carried, on_facts)
 
     def _latest(self) -> float:
         if self._run is not None and self._own_time:
             return self._run.totals.last_s
         return self._clock()
-
-    def _note_facts(self, facts: Facts) -> None:
-        try:
-            if self._on_facts is not None:  # pragma: no branch -- else nobody notes them
-                self._on_facts(facts)
-        except Exception:  # noqa: BLE001 -- a foreign callback may do anything
-            self._failed_callbacks += 1
-
-    def _tell(self, violations: tuple[Violation, ...]) -> None:
-        if self._on_violation is None:
-            return
-        for violation in violations:
-            try:
-                self._on_violation(violation)
-            except Exception:  # noqa: BLE001 -- a foreign callback may do anything
-                self._failed_callbacks += 1

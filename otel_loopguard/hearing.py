@@ -44,14 +44,34 @@ class Hearing:
             party.begin(step, prevented=prevented, refused=refused)
         return refused or (prevented and any(party.is_against for party in self._parties))
 
+    def ask(self, step: Step) -> bool:
+        """Say whether a step would be refused; if so that is told, as of one that is prevented."""
+        refused = self._refuses(step)
+        for party in self._parties if refused else ():
+            party.begin(step, prevented=True, refused=True)
+        return refused
+
     def admit(self, request: object, step: Step) -> None:
         """Ask for a place for a model request, as the step that it will become."""
-        refused = self._refuses(step)
-        for party in self._parties:
-            if refused:
-                party.begin(step, prevented=True, refused=True)
-            else:
+        if not self.ask(step):
+            for party in self._parties:
                 party.run.places.hold(request)
+
+    def learn(self, step: Step, *, prevented: bool, against: bool) -> bool:
+        """Tell what a call that is open shows before it is made; say whether it is not made.
+
+        That is where it is refused, or where it has started `against` what its runs say, if it can
+        be `prevented`. What has stopped a run since then, on account of other calls, is no matter
+        of this one; what has come out of one is.
+        """
+        refused = prevented and against
+        for party in self._parties:
+            decision = party.run.guard.learn(party.seen(step), commit=not prevented)
+            party.take(step, decision)
+            refused = refused or (prevented and not decision.allowed)
+        for party in self._parties if refused else ():
+            party.run.guard.not_executed()
+        return refused
 
     def count(self, step: Step) -> None:
         """Tell of a step that nobody was asked about."""
@@ -95,6 +115,24 @@ class Hearing:
     def stops(self) -> tuple[tuple[Run, Violation], ...]:
         """Which of the runs have tripped, and by what, nearest first."""
         return tuple([(each.run, each.trip) for each in self._parties if each.trip is not None])
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether any of the runs has tripped."""
+        return any(party.trip is not None for party in self._parties)
+
+    def refuse_request(self, *, let_through: bool) -> Run | None:
+        """Return the run that refuses a model request, the nearest one that has tripped; count it.
+
+        A request whose step was `let_through` before a limit was reached may still be made.
+        """
+        stops = (run for run, trip in self.stops if not (let_through and trip.phase == "pre"))
+        refused_by = next(stops, None)
+        if refused_by is not None:
+            refused_by.refused_requests += 1
+            if refused_by is not self.run:
+                self.run.refused_by = refused_by
+        return refused_by
 
     @property
     def is_news(self) -> bool:
@@ -156,6 +194,8 @@ class _Party:
             ahead = run.ahead
             decision = run.guard.check(self.seen(step), commit=not prevented, ahead=ahead)
             self.take(step, decision)
+        if prevented and step.kind == "tool" and (refused or self.is_against):
+            run.guard.not_made(step.call_id)
 
     def record(self, step: Step, started_ns: int, *, refused: bool, is_late: bool) -> None:
         """Tell what came out of a step."""

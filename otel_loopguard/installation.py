@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypedDict
 
 from otel_loopguard.attachment import Attachment
 from otel_loopguard.forks import renew_in_children
+from otel_loopguard.integrations import attach
+from otel_loopguard.options.frameworks import integrations_of
 from otel_loopguard.processor import LoopGuardSpanProcessor
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ class GuardOptions(TypedDict, total=False):
     log_events: bool | None
     hook_timeout_s: float | None
     dialects: Iterable[Dialect] | None
+    clock: Callable[[], float]
 
 
 class _Installed:
@@ -48,7 +51,10 @@ renew_in_children(_Installed, "lock")
 
 
 def install(
-    policy: Policy | str | os.PathLike[str] | None = None, **options: Unpack[GuardOptions]
+    policy: Policy | str | os.PathLike[str] | None = None,
+    *,
+    integrations: Iterable[str] | None = None,
+    **options: Unpack[GuardOptions],
 ) -> LoopGuardSpanProcessor:
     """Watch the global tracer provider of the process, and every one that is made later.
 
@@ -58,16 +64,21 @@ def install(
     installed before, be it by `opentelemetry-instrument`, is taken off. Exporters stay as they are.
     For a provider that is there and is not the global one use `provider.add_span_processor(guard)`.
 
+    `integrations` are the names of those that are attached once their frameworks are imported, `()`
+    for none. If `None`: `OTEL_LOOPGUARD_INTEGRATIONS`, else all.
+
     Raises:
         PolicyError: for an option that cannot be followed; what was installed before stays.
 
     """
     with _Installed.lock:
+        named = integrations_of(integrations, "integrations")
         guard = LoopGuardSpanProcessor(policy, **options)
         uninstall()
         _Installed.attachment = attachment = Attachment(guard)
         attachment.watch_new_ones()  # first, or one that is made meanwhile is missed
         attachment.attach()
+    attach(guard, guard.integrations if named is None else named)
     return guard
 
 

@@ -72,6 +72,9 @@ class Instruments:
         self.steps_after_trip = counter(
             semconv.STEPS_AFTER_TRIP, "{step}", "Steps that started after the trip and happened"
         )
+        self.hints = counter(
+            semconv.METRIC_HINTS, "{hint}", "Hints that models were given before it was too late"
+        )
         self.errors = counter(semconv.METRIC_ERRORS, "{error}", "Faults inside the guard")
         self.gaps = counter(
             semconv.METRIC_GAPS, "{gap}", "What rules look at and steps did not show"

@@ -10,8 +10,9 @@ from __future__ import annotations
 import msgspec
 
 from otel_loopguard.dialects import READ_BY_PLACE
+from otel_loopguard.places import CALLS
 from otel_loopguard.runs import Run
-from otel_loopguard.span_tree import Node
+from otel_loopguard.span_tree import Node, SpanTree
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
 
@@ -47,6 +48,18 @@ def caller_of(node: Node, record: SpanRecord) -> Node | None:
         return None
     callers = [call for call in run.open_tools if not call.delegates]
     return callers[0] if len(callers) == 1 else None
+
+
+def hang_below_call(node: Node, spans: SpanTree, teller: object = None) -> None:
+    """Hang a span below the call that the code around it has told of, if it is made in there.
+
+    Two calls that the same `teller` tells of are two at once.
+    """
+    for span_id, other in CALLS.get():
+        call = spans.get(span_id)  # another guard has its own
+        is_around = call is not None and call.is_open and call.parent is node.parent
+        if call is not None and is_around and other is not teller:
+            node.hang_below(call)
 
 
 def is_prevented(node: Node, step: Step) -> bool:

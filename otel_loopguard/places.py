@@ -1,4 +1,7 @@
-"""Model requests that are on their way: each holds a place in its run until it shows as a step."""
+"""Calls that are on their way, known to the code that makes them before any span shows them.
+
+A model request holds a place in its run until it shows as a step; a tool call is one at once.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,18 @@ from contextvars import ContextVar
 REQUESTS: ContextVar[tuple[object, ...]] = ContextVar("loopguard_requests", default=())
 """The model requests, one for each guard, that code running in this context is about to make."""
 
+TOLD = "otel_loopguard"
+"""The scope of what stands in the tree of spans for a tool call that its maker tells of."""
+
+CALLS: ContextVar[tuple[tuple[int, object], ...]] = ContextVar("loopguard_calls", default=())
+"""What stands for the tool calls, one for each guard, that code running in this context makes, each
+with who has told of it."""
+
 
 class Places:
     """The model requests of one run that were let through and have not become steps."""
 
-    __slots__ = ("_held", "_unseen_ns", "unseen")
+    __slots__ = ("_held", "_unseen_ns", "are_asked_about", "unseen")
 
     def __init__(self) -> None:
         self._held: OrderedDict[object, int] = OrderedDict()
@@ -21,6 +31,8 @@ class Places:
         through, in nanoseconds of the wall clock as spans have it."""
         self.unseen = 0
         """How many came back and have not become steps."""
+        self.are_asked_about = False
+        """The code that makes them asks beforehand, and tells of the tools that it calls."""
         self._unseen_ns = 0
         """When the latest of those was let through."""
 

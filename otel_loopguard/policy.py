@@ -45,6 +45,7 @@ class Policy:
         *,
         mode: Mode | None = None,
         scope: Scope = "run",
+        steer: bool | str | None = None,
         rules: Mapping[str, object] | None = None,
         tools: Mapping[str, object] | None = None,
         agents: Mapping[str, object] | None = None,
@@ -55,6 +56,7 @@ class Policy:
         said = {
             "mode": mode,
             "scope": scope,
+            "steer": steer,
             "rules": rules,
             "tools": tools,
             "agents": agents,

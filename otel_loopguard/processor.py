@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanProcessor
@@ -19,12 +21,14 @@ from otel_loopguard.abort.veto import Veto
 from otel_loopguard.admission import Admission
 from otel_loopguard.aside import Aside
 from otel_loopguard.blind_spots import BlindWarning
+from otel_loopguard.checkpoints import Checkpoints
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.dialects import Dialect
 from otel_loopguard.environment import first_said, read_configuration, resolve_mode
 from otel_loopguard.faults import Faults
 from otel_loopguard.installed_dialects import chosen
 from otel_loopguard.live_spans import record_of
+from otel_loopguard.options.errors import wrong
 from otel_loopguard.options.kinds import (
     BUILT_IN,
     AbortException,
@@ -50,10 +54,13 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan, Span
 
     from otel_loopguard.abort.hooks import AbortHook
+    from otel_loopguard.spans import SpanRecord
+    from otel_loopguard.steps import Step
 
 _HOOK_TIMEOUT_S = 2.0
 
 _logger = logging.getLogger(__name__)
+_GUARDS: WeakSet[LoopGuardSpanProcessor] = WeakSet()
 
 
 class LoopGuardSpanProcessor(SpanProcessor):
@@ -73,7 +80,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
             policy's, else `enforce` if `abort_hooks` or `abort` is given, else `observe`.
         abort_hooks: called when a run trips, in order; see `AbortHook`.
         abort: the built-in stops to use; `()` for none. If `None`: `OTEL_LOOPGUARD_ABORT`, else
-            `gate`, `veto` and `cancel`.
+            all of them: `integration`, `gate`, `veto` and `cancel`.
         abort_exception: what leaves it then: `ordinary` for `RunAborted`, `base` for
             `RunInterrupted`. If `None`: `OTEL_LOOPGUARD_ABORT_EXCEPTION`, else `ordinary`.
         meter_provider: where metrics go; the global one if `None`.
@@ -83,14 +90,15 @@ class LoopGuardSpanProcessor(SpanProcessor):
         hook_timeout_s: seconds that one call of a hook may take. If `None`:
             `OTEL_LOOPGUARD_HOOK_TIMEOUT_S`, else 2.
         dialects: how spans are read; those installed and built in if `None`.
+        clock: seconds on a line that never goes back, by which the runs' limits on time go.
 
     Raises:
-        PolicyError: for a mode or a built-in stop that does not exist, and for any mistake in the
-            variables or the file.
+        PolicyError: for a mode or a built-in stop that does not exist, a clock that cannot be
+            called, and any mistake in the variables or the file.
 
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- each is an option
         self,
         policy: Policy | str | os.PathLike[str] | None = None,
         *,
@@ -103,7 +111,11 @@ class LoopGuardSpanProcessor(SpanProcessor):
         log_events: bool | None = None,
         hook_timeout_s: float | None = None,
         dialects: Iterable[Dialect] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        given: object = clock
+        if not callable(given):
+            raise wrong("clock", "a callable", given)
         said = read_configuration(policy=policy)
         timeout_s = first_said(hook_timeout_s, said.hook_timeout_s, _HOOK_TIMEOUT_S)
         hooks = checked_hooks(abort_hooks, timeout_s)
@@ -124,7 +136,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
             live=True,
             dialects=read_by,
             prevented_kinds=frozenset(("llm",)) if gated else frozenset(),
-            vetoes=self._veto.can_stop,
+            vetoes=self._can_veto,
+            clock=clock,
             on_closed=self._closed,
         )
         self._telemetry = Telemetry(
@@ -155,6 +168,20 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._reloading = Reloading(
             said, mode_of, self._tracker.runs, self._telemetry, self._aside, self._fault
         )
+        self.checkpoints = Checkpoints(
+            self._tracker,
+            self._reactions,
+            self._surroundings,
+            self._aside,
+            self._fault,
+            look=self._reloading.look,
+            refusal=self._refusal,
+            blocks=enforces and "integration" in built_in,
+        )
+        """Where code that makes calls asks before it makes them."""
+        self.integrations = said.integrations
+        """The integrations that `OTEL_LOOPGUARD_INTEGRATIONS` names; `None` for all."""
+        _GUARDS.add(self)
         guard_entries(self._surroundings)
         if gated:
             guard_requests(self)
@@ -230,6 +257,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
     def shutdown(self) -> None:
         """Stop watching, and let every request pass again."""
         self._is_shut_down = True
+        _GUARDS.discard(self)
+        self.checkpoints.close()
         self._reactions.timer.stop()
         self._telemetry.leave()
         leave_requests(self)
@@ -239,6 +268,16 @@ class LoopGuardSpanProcessor(SpanProcessor):
         """Do nothing: nothing is held back."""
         return True
 
+    def _can_veto(self, record: SpanRecord, step: Step) -> bool:
+        """Say whether only what is raised at a span's start keeps its call from being made."""
+        is_asked = record.scope in self.checkpoints.scopes
+        return not is_asked and self._veto.can_stop(record, step)
+
     def _closed(self, run: Run, report: RunReport | None) -> None:
         """Hear that a run has ended that no span ended."""
         self._reactions.closed(run, report)
+
+
+def guards_of_process() -> tuple[LoopGuardSpanProcessor, ...]:
+    """Return the guards that are there and not shut down, in no order."""
+    return tuple(_GUARDS)

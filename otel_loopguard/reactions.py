@@ -6,11 +6,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from otel_loopguard.abort.cancel_task import RootTask
 from otel_loopguard.abort.ladder import Ladder
 from otel_loopguard.aside import Aside
 from otel_loopguard.blind_spots import warn_if_unseen
-from otel_loopguard.decisions import RunReport
+from otel_loopguard.decisions import RunReport, Violation
+from otel_loopguard.listeners import LISTENERS, Said, tell
 from otel_loopguard.options.kinds import BuiltIn
 from otel_loopguard.runs import Run
 from otel_loopguard.sampling import DropWarning
@@ -71,6 +74,8 @@ class Reactions:
                     part(verdict)
             except Exception as error:  # noqa: BLE001 -- what cannot be written must be stopped
                 self._fault(error)
+        if LISTENERS:
+            self._say(verdict)
         for outer in verdict.around:
             self.act(outer)
 
@@ -88,6 +93,8 @@ class Reactions:
             self._telemetry.violation(
                 violation, run.id, run.agent, verdict.spans(), sampled=verdict.is_sampled
             )
+            if self._enforces and run.guard.policy.settings.steer:
+                run.hints.note(violation)
         if verdict.ran_on:
             self._telemetry.step_after_trip(run.agent)
         goes_on = run.trip is not None and verdict.step is not None
@@ -104,12 +111,28 @@ class Reactions:
         if verdict.went_on:
             self.ladder.went_on(verdict.run, ran=verdict.ran_on)
         if verdict.vetoed_by is not None and verdict.step is not None:
-            self.ladder.vetoed(verdict.vetoed_by, verdict.step.kind)
+            self.ladder.kept(verdict.vetoed_by, verdict.step.kind, verdict.kept_by)
 
     def _count(self, verdict: Verdict) -> None:
         if verdict.report is not None:
             self.timer.forget(verdict.run)
             self._telemetry.run_ended(verdict.run.agent, verdict.report, verdict.run.gaps)
+
+    def _say(self, verdict: Verdict) -> None:
+        said = self._said_of(verdict.run)
+        with self._aside:
+            if verdict.decision is not None:
+                tell(replace(said, step=verdict.step, decision=verdict.decision))
+            if verdict.report is not None:
+                tell(replace(said, report=verdict.report))
+
+    def _said_of(self, run: Run) -> Said:
+        return Said(guard=run.guard, run_id=run.id, agent=run.agent, enforces=self._enforces)
+
+    def hinted(self, run: Run, violation: Violation) -> None:
+        """Hear that the model of a run is given a hint."""
+        with self._aside:
+            self._telemetry.hint(violation, run.agent)
 
     def closed(self, run: Run, report: RunReport | None) -> None:
         """Hear that a run has ended that no span ended."""
@@ -126,6 +149,8 @@ class Reactions:
         self.timer.forget(run)
         self._describe(run)
         self._telemetry.run_ended(run.agent, report, run.gaps)
+        if LISTENERS:
+            tell(replace(self._said_of(run), report=report))
         warn_if_unseen(run, report)
 
     def _came_out(self, run: Run, stop: str, result: str) -> None:

@@ -11,6 +11,7 @@ from otel_loopguard.decisions import RunReport
 from otel_loopguard.joins import Key
 from otel_loopguard.misplaced import ECHOES, caller_of
 from otel_loopguard.open_runs import IDLE_S
+from otel_loopguard.places import TOLD
 from otel_loopguard.policy import Policy
 from otel_loopguard.run_keeper import RunKeeper
 from otel_loopguard.runs import Run
@@ -34,7 +35,7 @@ class RunFinder(RunKeeper):
     Args:
         policy: what each run's guard goes by.
         live: spans arrive as they happen, in the contexts of their runs.
-        on_closed: that of `RunKeeper`.
+        clock, on_closed: those of `RunTracker`.
 
     """
 
@@ -43,10 +44,11 @@ class RunFinder(RunKeeper):
         policy: Policy,
         *,
         live: bool,
+        clock: Callable[[], float] = time.monotonic,
         on_closed: Callable[[Run, RunReport | None], object] | None = None,
     ) -> None:
-        clock = time.monotonic if live else _no_time
-        super().__init__(policy, clock=clock, on_closed=on_closed)
+        grow_old_by = clock if live else _no_time
+        super().__init__(policy, clock=grow_old_by, run_clock=clock, on_closed=on_closed)
         self._live = live
         self.hears_in_context = True
         """Spans are told of in the contexts that they start in, not in those of other threads."""
@@ -151,6 +153,11 @@ class RunFinder(RunKeeper):
             node = self.spans.get(span_id)
             runs = (self.expected(node), self.in_context())
         return tuple(run for run in runs if run is not None and run.kind != "root")
+
+    def at(self, span_id: int) -> Run | None:
+        """Return the run that the calling code, in this span, is in, whatever opened it."""
+        with self.lock:
+            return self.expected(self.spans.get(span_id)) or self.in_context()
 
     def in_context(self) -> Run | None:
         """Return the run that the calling code belongs to by its context."""
@@ -270,13 +277,15 @@ class RunFinder(RunKeeper):
         if run.trip is None:  # one that goes on asking is not kept by that
             run.last_ns = max(run.last_ns, record.started_ns)
         if run.kind == "joined" and (run.top is None or not run.top.is_open):
-            run.top = node.local_root()
+            root = node.local_root()
+            run.top = None if root.scope == TOLD else root
 
 
 def _topmost(node: Node, outside_id: int) -> Node | None:
     """Return the topmost open span below that one, else this one; `None` if it is that one."""
     inside = takewhile(lambda above: above.span_id != outside_id, node.upwards())
-    return next(reversed([each for each in inside if each is node or each.is_open]), None)
+    seen = (each for each in inside if each.scope != TOLD and not each.stands_in)
+    return next(reversed([each for each in seen if each is node or each.is_open]), None)
 
 
 def _keys(conversation: str | None, given: ModelInput | None, step: Step) -> list[Key]:

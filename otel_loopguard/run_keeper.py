@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 
 from otel_loopguard.conversations import Conversations, conversation_of
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.forks import in_children
+from otel_loopguard.guard import LoopGuard
 from otel_loopguard.joins import Joins
 from otel_loopguard.misplaced import Unattached
 from otel_loopguard.open_runs import OpenRuns
@@ -25,6 +27,7 @@ class RunKeeper:
     Args:
         policy: what each run's guard goes by, until `go_by` names another.
         clock: seconds, by which runs that no span ends grow old.
+        run_clock: that of the runs' guards.
         on_closed: told of each run that ended otherwise than by a span; without a report, in a
             forked child, of each that its parent process goes on with.
 
@@ -35,6 +38,7 @@ class RunKeeper:
         policy: Policy,
         *,
         clock: Callable[[], float],
+        run_clock: Callable[[], float] = time.monotonic,
         on_closed: Callable[[Run, RunReport | None], object] | None = None,
     ) -> None:
         self.policy = policy
@@ -42,6 +46,8 @@ class RunKeeper:
         self.lock = threading.RLock()
         self.spans = SpanTree(self._lost)
         self._clock = clock
+        self.run_clock = run_clock
+        """Seconds, as the runs' guards go by them."""
         self.going = OpenRuns(clock)
         """The runs that have not ended."""
         self.joins = Joins()
@@ -105,7 +111,9 @@ class RunKeeper:
                 alone = {"scope": "run"} if converses else {}
                 policy = Policy.from_mapping({"limits": slot.limits, **alone}, base=policy)
                 carried = None
-            run = Run(run_id, kind, policy, slot, carried)
+            guard = LoopGuard(policy, clock=self.run_clock, carried=carried)
+            guard.is_asked_by_loop = False
+            run = Run(run_id, kind, guard, slot)
             run.conversation, run.outer = conversation, outer
             run.guard.start(at_s)
             run.root = run.top = root

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from otel_loopguard.decisions import Decision, RunReport, Violation
-from otel_loopguard.engine.rule_sets import Carried
 from otel_loopguard.gaps import Gaps
 from otel_loopguard.guard import LoopGuard
+from otel_loopguard.hints import Hints
 from otel_loopguard.places import Places
-from otel_loopguard.policy import Policy
 from otel_loopguard.requested_calls import RequestedCalls
 from otel_loopguard.sharers import Sharers
 from otel_loopguard.slots import Slot
-from otel_loopguard.span_tree import Answer, Node
+from otel_loopguard.span_tree import Node
 from otel_loopguard.steps import Step
 from otel_loopguard.told import Told
 from otel_loopguard.trips import NOT_TRIPPED, Tripped
@@ -32,6 +31,13 @@ RunKind: TypeAlias = Literal["explicit", "agent", "root", "joined"]
 has nothing around it and is held together with others by ids: no span ends that."""
 
 
+class Answer(NamedTuple):
+    """An answer of a model: the span that shows it, and when that ended."""
+
+    node: Node
+    ended_ns: int
+
+
 class Run:
     """One run of an agent, as this process sees it."""
 
@@ -45,6 +51,7 @@ class Run:
         "gaps",
         "guard",
         "heard",
+        "hints",
         "id",
         "is_new",
         "is_timed",
@@ -72,17 +79,10 @@ class Run:
         "vetoed_steps",
     )
 
-    def __init__(
-        self,
-        run_id: str,
-        kind: RunKind,
-        policy: Policy,
-        slot: Slot,
-        carried: Carried | None = None,
-    ) -> None:
+    def __init__(self, run_id: str, kind: RunKind, guard: LoopGuard, slot: Slot) -> None:
         self.id, self.kind = run_id, kind
-        self.guard = LoopGuard(policy, carried=carried)
-        self.is_timed = policy.settings.is_timed
+        self.guard = guard
+        self.is_timed = guard.policy.settings.is_timed
         """Whether a limit on time may be reached while nothing happens."""
         self.slot = slot
         self.outer: Run | None = None
@@ -122,7 +122,7 @@ class Run:
         """Open spans of tool calls, oldest first."""
         self.requested = RequestedCalls()
         """Tool calls that models have asked for and that no span has shown."""
-        self.gaps = Gaps()
+        self.gaps, self.hints = Gaps(), Hints()
         self.responses: dict[str, Answer] = {}
         """The answers of the last model calls, by their ids."""
         self.sharers = Sharers()
@@ -253,15 +253,6 @@ class Run:
         calls[node] = None
         if len(calls) > OPEN_CALLS:
             del calls[next(iter(calls))]
-
-    def delegate(self, node: Node) -> None:
-        """Take note that the tool call around an agent, or around another tool, runs an agent."""
-        caller = node.counted_above()
-        if caller is not None and caller.kind == "tool" and not caller.delegates:
-            caller.delegates = True
-            owner = caller.run  # a run around this one may have made the call
-            for run in () if owner is None else (owner, *owner.around()):
-                run.guard.delegated()
 
     def has_come_back(self, node: Node, step: Step, ended_ns: int) -> None:
         """Take note that a call's span has ended."""

@@ -13,6 +13,7 @@ import msgspec
 from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN
 from otel_loopguard.misplaced import ECHOES
+from otel_loopguard.places import TOLD
 from otel_loopguard.runs import Run
 from otel_loopguard.span_tree import Node
 from otel_loopguard.spans import SpanRecord
@@ -56,10 +57,15 @@ def add_up(node: Node, step: Step) -> Step:
     }
     unnamed = {
         name: getattr(told, name)
-        for name in ("name", "model", "provider", "call_id", "error")
+        for name in ("name", "model", "provider", "call_id", "error", "span")
         if not getattr(step, name)
     }
     return msgspec.structs.replace(step, **innermost, **missing, **unnamed)
+
+
+def waits_for_span(node: Node) -> bool:
+    """Say whether it stands for a call that its maker has told of, and no span has shown that."""
+    return node.scope == TOLD and not node.claimed
 
 
 def _around(node: Node, step: Step) -> Node | None:
@@ -68,7 +74,9 @@ def _around(node: Node, step: Step) -> Node | None:
     if above is None or above.kind != step.kind:
         return None
     if step.kind == "tool":
-        is_nameless = not step.name and step.call_id is not None
+        is_nameless = not step.name and (step.call_id is not None or waits_for_span(above))
+        # A span may show only at its end what is called, and its maker tell of that meanwhile.
+        is_nameless = is_nameless or (not above.step_name and node.scope == TOLD)
         # A tool that asks a model, and by it itself again, is called again.
         again = above.below is not None and above.below.kind == "llm"
         same = is_nameless or (same_tool(above.step_name, step.name) and not again)
@@ -108,9 +116,29 @@ def _beside(node: Node, step: Step, record: SpanRecord, run: Run) -> Node | None
         beside = (each for each in open_calls if each.parent is node.parent)
         # Two of its own are two calls at once.
         return next((each for each in beside if each.scope != record.scope), None)
-    if semconv.MCP_METHOD_NAME not in record.attributes:
+    return _tool_beside(node, step, record, run)
+
+
+def _tool_beside(node: Node, step: Step, record: SpanRecord, run: Run) -> Node | None:
+    """Return the tool call that goes on beside this one, if that shows it.
+
+    A protocol's span shows that of a tool of this name. A span that was made aside shows the call
+    of which its maker tells, before it or later: that with its id, else one that waits for a span.
+    """
+    is_protocol = semconv.MCP_METHOD_NAME in record.attributes
+    # Two spans, or two calls that are told of, are two calls at once.
+    mixed = [each for each in run.open_tools if (each.scope == TOLD) != (record.scope == TOLD)]
+    if not mixed and not is_protocol:
         return None
-    return next((each for each in run.open_tools if same_tool(each.step_name, step.name)), None)
+    by_id = (each for each in mixed if step.call_id and each.call_id == step.call_id)
+    above = [*node.upwards()]
+    alike = (
+        each
+        for each in (run.open_tools if is_protocol else mixed)
+        if (is_protocol or waits_for_span(each)) and each not in above
+        if same_tool(each.step_name, step.name)
+    )
+    return next(by_id, None) or next(alike, None)
 
 
 def _placing(step: Step) -> dict[str, object]:

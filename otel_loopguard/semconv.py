@@ -8,6 +8,7 @@ GEN_AI_OPERATION_NAME = "gen_ai.operation.name"  # what the span is: chat, execu
 GEN_AI_PROVIDER_NAME = "gen_ai.provider.name"  # who serves the model
 GEN_AI_SYSTEM = "gen_ai.system"  # the same, before 1.37
 GEN_AI_REQUEST_MODEL = "gen_ai.request.model"  # the model that was asked for
+GEN_AI_REQUEST_MAX_TOKENS = "gen_ai.request.max_tokens"  # how long the answer may be
 GEN_AI_RESPONSE_MODEL = "gen_ai.response.model"  # the model that answered
 GEN_AI_RESPONSE_ID = "gen_ai.response.id"  # what the provider calls the answer
 GEN_AI_RESPONSE_FINISH_REASONS = "gen_ai.response.finish_reasons"  # why the answer ended
@@ -213,6 +214,7 @@ METRIC_ABORT_DURATION = "loopguard.abort.duration"  # histogram, s: from trip to
 METRIC_ERRORS = "loopguard.errors"  # counter, {error}: faults inside the guard
 METRIC_EVICTIONS = "loopguard.evictions"  # counter, {eviction}: forgotten because a store was full
 METRIC_GAPS = "loopguard.gaps"  # counter, {gap}: what rules look at and steps did not show
+METRIC_HINTS = "loopguard.hints"  # counter, {hint}: given to models when a rule had warned
 METRIC_RELOADS = "loopguard.policy.reloads"  # counter, {reload}: a policy file was read anew
 METRIC_INFO = "loopguard.info"  # gauge, 1: version and mode
 

@@ -106,6 +106,8 @@ class Settings(NamedTuple):
     masking: Masking = Masking()
     weights: Mapping[str, float] = {}
     """Weights of the classes of `stagnation` that are not the built-in ones."""
+    steer: str = ""
+    """What a model is told when a rule warns, where a framework can tell it; empty for nothing."""
 
     def of_tool(self, name: str) -> ToolOptions | None:
         """Return what is said of a tool."""

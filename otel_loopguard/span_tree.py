@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import ref
 
 import msgspec
@@ -50,10 +50,14 @@ class Node(msgspec.Struct, eq=False):
     """The kind of its step; `None` while it is nobody's, or if it is part of one above."""
     step_name: str = ""
     """The name of its step: the tool's, the model's or the agent's."""
+    call_id: str | None = None
+    """What the model calls its request for a tool call."""
     refused: bool = False
     """Its step was refused when it started, and has not been counted."""
+    against: bool = False
+    """Its run, or one around that, had tripped when it started, or tripped by that."""
     claimed: bool = False
-    """A model request has been let through for it."""
+    """A model request has been let through for it, or the span of a call that was told of shows."""
     prevented: bool = False
     """Its step did not happen: the model request below it was refused."""
     in_vain: bool = False
@@ -202,13 +206,6 @@ def _node(
         vetoed=bool(record.attributes.get(semconv.STEP_PREVENTED)),
         scope=record.scope,
     )
-
-
-class Answer(NamedTuple):
-    """An answer of a model: the span that shows it, and when that ended."""
-
-    node: Node
-    ended_ns: int
 
 
 class SpanTree:

@@ -74,6 +74,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     """What went wrong (type and message, as far as known); `None` if nothing did."""
     call_id: str | None = None
+    found_by: SpanKey | None = None
+    """What it is found again by while it is open, where that is no span of its own."""
     agent: str = ""
     agent_id: str | None = None
     """Which invocation of the agent."""

@@ -50,8 +50,31 @@ class Surroundings:
         """Return the run that the calling code is in, if we have stopped it."""
         return next((run for run in self._around() if run.is_stopped_by_us), None)
 
+    def hold_a_run(self) -> bool:
+        """Say whether the calling code is in a run, be it one that is no more than a trace's root.
+
+        Spans that nobody makes current say nothing of that.
+        """
+        return self.are_a_run() or self._runs.at(_span_id()) is not None
+
+    def agent(self) -> str:
+        """Return the name of the agent that the calling code belongs to; empty if not known."""
+        with self._runs.lock:
+            node = self._runs.spans.get(_span_id())
+            return "" if node is None else node.agent
+
+    def runs(self) -> tuple[Run, ...]:
+        """Return the open runs that the calling code is in, nearest first."""
+        with self._runs.lock:
+            run = self._runs.at(_span_id())
+            return () if run is None or run.ended else (run, *run.around())
+
     def _around(self) -> tuple[Run, ...]:
-        return self._runs.around(trace.get_current_span().get_span_context().span_id)
+        return self._runs.around(_span_id())
+
+
+def _span_id() -> int:
+    return trace.get_current_span().get_span_context().span_id
 
 
 def run_in_baggage(context: Context | None) -> str | None:

@@ -123,6 +123,11 @@ SWITCHES: tuple[Switch, ...] = (
         source="Claude Code's page on monitoring; recordings claude-agent-sdk-cli-otel",
     ),
     Switch(
+        scope="otel_loopguard.agent_loop",
+        content=GENAI_CONTENT,
+        source="agent_loop/telemetry.py; tests/telemetry/test_run_agent.py",
+    ),
+    Switch(
         scope="pydantic-ai",
         content="`Agent.instrument_all(InstrumentationSettings(include_content=True))`",
         source="recordings pydantic-ai-v5(-nocontent); it is the default",

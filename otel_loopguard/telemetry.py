@@ -160,6 +160,13 @@ class Telemetry:
                 context=context,
             )
 
+    def hint(self, violation: Violation, agent: str) -> None:
+        """Count a hint that a model is given about a violation."""
+        agent_label = self._agent(violation.agent or agent)
+        self._instruments.hints.add(
+            1, {semconv.RULE: violation.rule, semconv.GEN_AI_AGENT_NAME: agent_label}
+        )
+
     def describe(self, span: object, run_id: str, report: RunReport) -> None:
         """Write what is known about the run on its topmost span, while that still records.
 

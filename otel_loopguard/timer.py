@@ -42,6 +42,10 @@ class Timer:
         self._tracker = tracker
         self._act = act
         self._fault = fault
+        self._clock = tracker.runs.run_clock
+        # One that is not the process's own moves without a word, and not by waiting.
+        is_own = self._clock is time.monotonic
+        self._longest_s = threading.TIMEOUT_MAX if is_own else GRAIN_S
         self._watch = _Watch()
         renew_in_children(self, "_watch", _Watch)
 
@@ -83,12 +87,19 @@ class Timer:
     def _keep_watch(self, watch: _Watch) -> None:
         rested_s = 0.0
         while True:
+            now_s = self._now_s()
             with watch.condition:
                 if watch.is_over:
                     return
-                pause_s = max(watch.until_s, rested_s) - time.monotonic()
+                if not watch.runs:  # whatever the clock says, there is nothing to look at
+                    watch.until_s = inf  # has the next run say so, unless it came just before
+                    if not watch.runs:
+                        watch.condition.wait()
+                        continue
+                    watch.until_s = now_s
+                pause_s = max(watch.until_s - now_s, rested_s - time.monotonic())
                 if pause_s > 0:
-                    watch.condition.wait(min(pause_s, threading.TIMEOUT_MAX))
+                    watch.condition.wait(min(pause_s, self._longest_s))
                     continue
                 watch.until_s = inf  # whatever is due from here on is heard of, or found below
             began_s = time.monotonic()
@@ -97,12 +108,20 @@ class Timer:
             ended_s = time.monotonic()
             rested_s = ended_s + max(GRAIN_S, _SHARE * (ended_s - began_s))
 
+    def _now_s(self) -> float:
+        """Read the clock; where that fails all runs are due, and a look takes each off the list."""
+        try:
+            return self._clock()
+        except Exception as error:  # noqa: BLE001 -- a foreign clock must not end the thread
+            self._fault(error)
+            return inf
+
     def _look_at(self, run: Run, watch: _Watch) -> None:
         verdict = None
         try:
             with self._tracker.runs.lock:
                 due_s = run.due_s()
-                if due_s is not None and due_s <= time.monotonic():
+                if due_s is not None and due_s <= self._clock():
                     verdict = self._tracker.tick(run)
                     due_s = run.due_s()
                 if due_s is None:
@@ -136,6 +155,6 @@ class _Watch:
         self.condition = threading.Condition()
         self.runs: dict[Run, None] = {}
         self.until_s = inf
-        """When the thread looks next, in seconds of the monotonic clock."""
+        """When the thread looks next, in seconds of the runs' clock."""
         self.thread: threading.Thread | None = None
         self.is_over = False

@@ -6,21 +6,22 @@ and abort are the processor's.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 import msgspec
 
-from otel_loopguard.canonical import UNKNOWN
+from otel_loopguard.beginnings import Shown, before, before_late, told
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.dialects import Dialect, read_input, read_step
 from otel_loopguard.hearing import Hearing
 from otel_loopguard.installed_dialects import chosen
-from otel_loopguard.misplaced import in_its_place, is_prevented
+from otel_loopguard.misplaced import hang_below_call, in_its_place, is_prevented
+from otel_loopguard.places import CALLS
 from otel_loopguard.policy import Policy
 from otel_loopguard.run_finder import RunFinder
 from otel_loopguard.runs import Run
-from otel_loopguard.seen_twice import add_up, shown_by
+from otel_loopguard.seen_twice import add_up, shown_by, waits_for_span
 from otel_loopguard.span_tree import Node
 from otel_loopguard.spanless_calls import SpanlessCalls
 from otel_loopguard.spans import SpanRecord
@@ -30,16 +31,6 @@ from otel_loopguard.verdicts import Verdict
 
 def _no_name() -> str | None:
     return None
-
-
-class Shown(NamedTuple):
-    """What a span shows: the step that it is, and what is new in a model call's input."""
-
-    step: Step
-    record: SpanRecord
-    given: ModelInput | None
-    can_veto: bool = False
-    """It does not happen if it is refused now."""
 
 
 class RunTracker:
@@ -54,6 +45,7 @@ class RunTracker:
             of other kinds are counted, because nothing keeps them from happening.
         vetoes: says whether a step whose span starts does not happen if it is refused there; if
             `None`, none is kept from happening that way.
+        clock: seconds, for runs that happen now.
         on_closed: told of each run that ended otherwise than by a span; see `RunFinder`.
 
     """
@@ -66,9 +58,10 @@ class RunTracker:
         dialects: Iterable[Dialect] | None = None,
         prevented_kinds: frozenset[StepKind] = frozenset(),
         vetoes: Callable[[SpanRecord, Step], bool] | None = None,
+        clock: Callable[[], float] = time.monotonic,
         on_closed: Callable[[Run, RunReport | None], object] | None = None,
     ) -> None:
-        self.runs = RunFinder(policy, live=live, on_closed=on_closed)
+        self.runs = RunFinder(policy, live=live, clock=clock, on_closed=on_closed)
         self._live = live
         self._dialects = chosen(dialects)
         self._prevented_kinds = prevented_kinds
@@ -89,13 +82,15 @@ class RunTracker:
                 if self.runs.spans.is_known(record):
                     return None  # the guard has been added twice
                 node = self.runs.enter(record, live)
+                if CALLS.get() and self.runs.hears_in_context:
+                    hang_below_call(node, self.runs.spans)
             step = read_step(in_its_place(record, node), self._dialects)
             if step is None or node.vetoed:
                 return None
             can_veto = self._vetoes is not None and self._vetoes(record, step)
             shown = Shown(step, record, self._given(node, step, record), can_veto)
             with self.runs.lock:
-                return self._begin(node, shown, named)
+                return self.begin(node, shown, named)
         finally:
             self.runs.tell()
 
@@ -116,13 +111,13 @@ class RunTracker:
                 shown = Shown(step, record, self._given(node, step, record))
                 with self.runs.lock:
                     node = self._known(node, record)
-                    verdict = None if node.vetoed else self._finish(node, shown)
+                    verdict = None if node.vetoed else self.finish(node, shown)
         except Exception:
-            left = None if node is None else self._leave(node)
+            left = None if node is None else self.leave(node)
             if left is not None:
                 self.runs.over(*left)
             raise
-        left = None if node is None else self._leave(node)
+        left = None if node is None else self.leave(node)
         if left is None:
             return verdict
         run, report = left
@@ -161,7 +156,7 @@ class RunTracker:
         self.runs.hear_conversation(node, record)
         return node
 
-    def _leave(self, node: Node) -> tuple[Run, RunReport] | None:
+    def leave(self, node: Node) -> tuple[Run, RunReport] | None:
         """Close a span; return the run that ends with it, and what became of that."""
         with self.runs.lock:
             run = self.runs.leave(node)
@@ -178,7 +173,7 @@ class RunTracker:
         self.runs.place(node, step, record)
         if step.kind == "agent":
             node.invoke(step.name or step.agent)
-        node.step_name = step.name
+        node.step_name, node.call_id = step.name, step.call_id
         waiting = node.awaiting() if step.kind == "llm" else None
         if waiting is not None:
             node.read, node.part_of = True, waiting
@@ -194,9 +189,12 @@ class RunTracker:
             node.mark_above()
         elif step.kind == "agent":
             node.hang_below(node.part_of)
+        elif waits_for_span(node.part_of):
+            node.part_of.claimed = True
         return run, opened
 
-    def _begin(self, node: Node, shown: Shown, named: Callable[[], str | None]) -> Verdict | None:
+    def begin(self, node: Node, shown: Shown, named: Callable[[], str | None]) -> Verdict | None:
+        """Take in what shows what it is and begins; in the lock. `named` is that of `started`."""
         step, record = shown.step, shown.record
         run, opened = self._join(node, shown, named)
         if run is None:
@@ -204,7 +202,7 @@ class RunTracker:
         hearing = Hearing(run)
         if node.kind is None:
             return hearing.verdict(node, opened=opened)
-        asides, begun = self._before(hearing, node, shown)
+        asides, begun = before(hearing, node, shown, timed=not self._live)
         placed = node.placed(begun, timed=not self._live)
         if step.kind == "llm":
             # A call that a request has made waits for none: no other request takes its place.
@@ -212,51 +210,14 @@ class RunTracker:
         prevented = shown.can_veto or step.kind in self._prevented_kinds
         node.refused = hearing.begin(placed, prevented=prevented)
         node.vetoed = shown.can_veto and node.refused
+        node.against = hearing.is_stopped
         if step.kind in {"llm", "tool"} and not node.vetoed:
             run.keep_open(node)
         verdict = hearing.verdict(node, placed, opened=opened, vetoed=node.vetoed)
         return asides.with_them(verdict)
 
-    def _before(self, hearing: Hearing, node: Node, shown: Shown) -> tuple[SpanlessCalls, Step]:
-        """Ask about the calls without a span that must have happened by the time a step begins.
-
-        Return them, and the step with what has become known of it meanwhile.
-        """
-        run, step, asides = hearing.run, shown.step, SpanlessCalls(hearing)
-        if step.kind in {"tool", "agent"}:
-            run.delegate(node)
-        if step.kind == "tool":
-            run.requested.show(node, step, in_turn=bool(run.open_calls))
-            delegates = node.calls_tools  # it shows only now what it is
-            return asides, msgspec.structs.replace(step, delegated=True) if delegates else step
-        if step.kind != "llm":
-            return asides, step
-        if shown.given is None and shown.record.ended_ns is None:
-            node.unsure = run.waits_for_input  # its end may show what it was told
-            return asides, msgspec.structs.replace(step, spoken=UNKNOWN) if node.unsure else step
-        return asides, self._told(run, node, shown, asides, step.started_s)
-
-    def _before_late(
-        self, hearing: Hearing, node: Node, shown: Shown
-    ) -> tuple[SpanlessCalls, Step]:
-        """Do what `_before` does for a step that shows only at its end that it is one."""
-        if shown.step.kind == "llm":
-            hearing.run.has_come_back(node, shown.step, shown.record.ended_ns or 0)
-            hearing.give_up_place(shown.record.started_ns)
-        return self._before(hearing, node, shown)
-
-    def _told(
-        self, run: Run, node: Node, shown: Shown, asides: SpanlessCalls, at_s: float | None
-    ) -> Step:
-        """Take in what a model call was told: results of calls, or a person's word."""
-        step, given, now_s = shown.step, shown.given, None if self._live else at_s
-        if given is None:
-            asides.call(run.requested.happened(node), now_s)
-            return step
-        asides.answer(run.requested.answered(node, given), now_s)
-        return msgspec.structs.replace(step, spoken=given.spoken and not given.answers)
-
-    def _finish(self, node: Node, shown: Shown) -> Verdict | None:
+    def finish(self, node: Node, shown: Shown) -> Verdict | None:
+        """Take in what has ended, and all that it shows then; in the lock."""
         step, record = shown.step, shown.record
         opened, is_late = False, not node.read
         if node.run is not None:
@@ -274,11 +235,12 @@ class RunTracker:
             return None if run is None or not opened else Hearing(run).verdict(node, opened=True)
         hearing = Hearing(run)
         if is_late:
-            asides, known = self._before_late(hearing, node, shown)
+            asides, known = before_late(hearing, node, shown, timed=not self._live)
         else:
             asides, known = SpanlessCalls(hearing), step
             if node.unsure:
-                known = self._told(run, node, shown, asides, step.ended_s)
+                ended_s = None if self._live else step.ended_s
+                known = told(run, node, shown, asides, ended_s)
         whole = add_up(node, known)
         placed = node.placed(whole, timed=not self._live)
         run.gaps.take(placed)

@@ -6,6 +6,7 @@ import msgspec
 
 from otel_loopguard.decisions import Decision, RunReport
 from otel_loopguard.endings import ending_of
+from otel_loopguard.options.kinds import BuiltIn
 from otel_loopguard.runs import Run
 from otel_loopguard.span_tree import Node
 from otel_loopguard.steps import Step
@@ -35,7 +36,9 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     answered: tuple[Step, ...] = ()
     """Those of them whose results have become known, as far as they will."""
     vetoed_by: Run | None = None
-    """The run that keeps the step from happening, at the start of its span: it has tripped."""
+    """The run that keeps the step from happening: it has tripped."""
+    kept_by: BuiltIn = "veto"
+    """What keeps it from that: the veto does at the start of its span."""
     around: tuple[Verdict, ...] = ()
     """What it meant for the runs around the run, nearest first."""
 

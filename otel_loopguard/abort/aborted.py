@@ -54,6 +54,9 @@ class RunInterrupted(BaseException):
 Refusal: TypeAlias = "type[RunAborted | RunInterrupted]"
 """What a call is refused with."""
 
+Refused: TypeAlias = "RunAborted | RunInterrupted"
+"""Such an exception."""
+
 REFUSALS: Mapping[AbortException, Refusal] = {"ordinary": RunAborted, "base": RunInterrupted}
 """What calls are refused with, as options name it."""
 

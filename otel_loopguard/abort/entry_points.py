@@ -17,14 +17,14 @@ from collections.abc import (
 )
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from opentelemetry import trace
 
 from otel_loopguard.abort.aborted import RunAborted, abort_of
 from otel_loopguard.abort.boundary import guarded_run
 from otel_loopguard.abort.decorated import async_yielding
-from otel_loopguard.abort.patches import Patches, Wrapped
+from otel_loopguard.abort.patches import Entry, Patches, Wrapped
 
 if TYPE_CHECKING:
     from otel_loopguard.runs import Run
@@ -41,15 +41,6 @@ class Whereabouts(Protocol):
     def stopped(self) -> Run | None:
         """Return the run that the calling code is in, if it was stopped."""
         ...
-
-
-class Entry(NamedTuple):
-    """A method by which a framework begins a run."""
-
-    owner: type
-    name: str
-    called: Wrapped
-    """What its calls go to, as `wrapt.FunctionWrapper` has them."""
 
 
 class EntryRun(guarded_run):
@@ -85,7 +76,7 @@ def _is_to_be_left() -> bool:
         return True
 
 
-def _block() -> AbstractContextManager[object]:
+def run_block() -> AbstractContextManager[object]:
     """Return the block that a call is made in: the run that begins with it, if one does."""
     return nullcontext() if _is_to_be_left() else EntryRun()
 
@@ -96,14 +87,14 @@ def _block() -> AbstractContextManager[object]:
 def _function(
     wrapped: Wrapped, _owner: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> object:
-    with _block():
+    with run_block():
         return wrapped(*args, **kwargs)
 
 
 async def _coroutine(
     wrapped: Wrapped, _owner: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> object:
-    with _block():
+    with run_block():
         return await wrapped(*args, **kwargs)
 
 

@@ -162,7 +162,11 @@ class _Call:
 
         async def limited() -> bool:
             hook = asyncio.ensure_future(awaitable)
-            await asyncio.wait((hook,), timeout=self._timeout_s)
+            try:
+                await asyncio.wait((hook,), timeout=self._timeout_s)
+            except asyncio.CancelledError:
+                if not hook.done():  # else it was faster than the end of the run's loop
+                    raise
             if not hook.done():
                 hook.cancel()
                 return False

@@ -103,19 +103,18 @@ class Ladder:
         """Hear that nothing happens any more in a run that has tripped, so nothing is refused."""
         self._cancel(run)
 
-    def refused(self, run: Run, times: int) -> None:
+    def refused(self, run: Run, times: int, *, by: BuiltIn = "gate") -> None:
         """Hear that a model request of the run was refused, for the `times`-th time."""
-        self._say_once(run, "gate", "ok")
+        self._delivered(run, by)
         if times > _PATIENCE:
             self.went_on(run, ran=False)
 
-    def vetoed(self, run: Run, kind: StepKind) -> None:
-        """Hear that a step was kept from happening where its span starts."""
+    def kept(self, run: Run, kind: StepKind, by: BuiltIn) -> None:
+        """Hear that a step was kept from happening, and by what."""
         with self._lock:
             run.vetoed_steps += 1
             run.vetoed_calls += kind == "llm"
-        for word in ("asked", "ok"):
-            self._say_once(run, "veto", word)
+        self._delivered(run, by)
 
     def _cancel(self, run: Run) -> None:
         task = run.slot.task
@@ -167,6 +166,11 @@ class Ladder:
             _logger.warning("abort hook %s %s (run %s)", outcome.name, why, run.id)
         run.heard = run.heard or outcome.result == "ok"
         self._tell(run, outcome.name, outcome.result)
+
+    def _delivered(self, run: Run, stop: BuiltIn) -> None:
+        """Tell that a built-in stop has reached a run; nobody had asked for all of them before."""
+        self._say_once(run, stop, "asked")
+        self._say_once(run, stop, "ok")
 
     def _say_once(self, run: Run, stop: BuiltIn, word: Word) -> None:
         """Tell of a built-in stop: it is asserted often, and told of once."""

@@ -37,6 +37,15 @@ class Method(Protocol):
         ...
 
 
+class Entry(NamedTuple):
+    """A method, and what takes its calls."""
+
+    owner: type
+    name: str
+    called: Wrapped
+    """What its calls go to, as `wrapt.FunctionWrapper` has them."""
+
+
 _Place = TypeVar("_Place", bound=Method)
 _Keeper = TypeVar("_Keeper")
 

@@ -5,9 +5,9 @@
 - LlamaIndex: `*._prepare_chat_with_tools` is marked as a model call and asks no model; what a tool
   answers stands in blocks, beside a copy of its arguments.
 - smolagents, DSPy, LlamaIndex: a tool's arguments are `args` and `kwargs` of a Python call.
-- smolagents, DSPy: `final_answer` and `finish` are tools by which the model answers. Calls may be
-  asked for in plain text, so that an answer without one may still ask for some; and DSPy has the
-  history of the run in each question, where nothing tells what is new.
+- smolagents, DSPy: `final_answer`, and `finish` or `submit`, are tools by which the model answers.
+  Calls may be asked for in plain text, so that an answer without one may still ask for some; and
+  DSPy has the history of the run in each question, where nothing tells what is new.
 - AutoGen: why a model stopped stands nowhere but in the JSON of its answer.
 - Google ADK: with ADK 2 the model calls overwrite each other on the agent's span, whose kind
   becomes LLM before it ends. The call's id is written into each result.
@@ -51,7 +51,10 @@ VETOABLE: frozenset[tuple[str, StepKind]] = frozenset(
 """Scopes, and kinds of steps, whose spans let an exception out when they start: the packages for
 clients, LangChain, LlamaIndex and the OpenAI Agents SDK swallow it."""
 _PYTHON_CALLS = frozenset({_SMOLAGENTS, _DSPY, _LLAMA_INDEX})
-_ANSWERING_TOOL = {_SMOLAGENTS: "final_answer", _DSPY: "finish"}
+_ANSWERING_TOOLS = {
+    _SMOLAGENTS: frozenset({"final_answer"}),
+    _DSPY: frozenset({"finish", "submit"}),
+}
 
 
 class _Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +86,7 @@ def asks_no_model(record: SpanRecord) -> bool:
 
 def is_answer(record: SpanRecord, tool: str) -> bool:
     """Say whether a tool is the framework's own way of answering."""
-    return _ANSWERING_TOOL.get(record.scope) == tool
+    return tool in _ANSWERING_TOOLS.get(record.scope, ())
 
 
 def finish_reason(record: SpanRecord) -> str:
@@ -98,7 +101,7 @@ def requests(
     record: SpanRecord, calls: tuple[ToolCall, ...] | Unknown
 ) -> tuple[ToolCall, ...] | Unknown:
     """Return the tool calls that a model asked for, given those that the span shows."""
-    return calls or UNKNOWN if record.scope in _ANSWERING_TOOL else calls
+    return calls or UNKNOWN if record.scope in _ANSWERING_TOOLS else calls
 
 
 def repeats_history(record: SpanRecord) -> bool:

@@ -56,6 +56,7 @@ from otel_loopguard.dialects._values import (
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import ModelInput, Step
 
+_CALLS_IN_NAMES = frozenset({"run", "__call__", "acall"})
 _TOOL_NAME = (semconv.OPENINFERENCE_TOOL_NAME, semconv.GEN_AI_TOOL_NAME)
 _ARGUMENTS = (semconv.OPENINFERENCE_INPUT_VALUE,)
 _RESULT = (semconv.OPENINFERENCE_OUTPUT_VALUE,)
@@ -120,10 +121,10 @@ def read_input(record: SpanRecord) -> ModelInput | None:
 
 def _tool(record: SpanRecord) -> Step:
     attributes = record.attributes
-    # CrewAI has only `{tool}.run` at the start, DSPy only `{tool}.__call__` at all.
-    name = first_text(attributes, _TOOL_NAME) or record.name.removesuffix(".run").removesuffix(
-        ".__call__"
-    )
+    # CrewAI has only `{tool}.run` at the start, DSPy only `{tool}.__call__`, or `.acall`, at all.
+    called, _, method = record.name.rpartition(".")
+    in_name = called if method in _CALLS_IN_NAMES and called else record.name
+    name = first_text(attributes, _TOOL_NAME) or in_name
     if frameworks.is_answer(record, name):
         return Step(kind="custom", name=name, finish_reasons=("stop",))
     call_id = first_text(attributes, _CALL_ID)

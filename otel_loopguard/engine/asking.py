@@ -9,7 +9,7 @@ import msgspec
 
 from otel_loopguard.decisions import Phase, Violation
 from otel_loopguard.detectors import Detector, Facts, Finding
-from otel_loopguard.engine.invocations import Invocations
+from otel_loopguard.engine.invocations import Invocation, Invocations
 from otel_loopguard.engine.open_steps import OpenStep
 from otel_loopguard.engine.parties import parties
 from otel_loopguard.steps import StepKind
@@ -25,6 +25,20 @@ def heard(detectors: tuple[Detector, ...], facts: Facts, agent: str) -> list[Hea
     """Ask detectors about a step, and return what they find."""
     asked = ((detector, detector.check(facts), agent) for detector in detectors)
     return [(detector, finding, agent) for detector, finding, agent in asked if finding is not None]
+
+
+def heard_around(within: tuple[Invocation, ...], facts: Facts, *, may_repeat: bool) -> list[Heard]:
+    """Ask the limits of the invocations around a step before it happens."""
+    found: list[Heard] = []
+    for limits, its_facts, its_agent in parties(within, facts.kind, facts, may_repeat=may_repeat):
+        moment = limits.early_blind if facts.call is None else limits.early
+        found += heard(moment, its_facts, its_agent)
+    return found
+
+
+def late_ones(detectors: tuple[Detector, ...]) -> tuple[Detector, ...]:
+    """Return those that look at more of a call than that it is made."""
+    return tuple([detector for detector in detectors if detector.moment != "start"])
 
 
 def hear(opened: OpenStep, facts: Facts, *, acts_on: bool) -> list[Heard]:

@@ -50,6 +50,8 @@ class OpenStep(msgspec.Struct, eq=False, gc=False):
     """That was not known when it started."""
     spanless: bool = False
     """The span is that of the turn which asked for it."""
+    found_by: SpanKey | None = None
+    """What it is found again by, if not by its span."""
     metered: int = 0
     """How many steps had reported what they used when it started; 0 where nobody says which
     invocation it is, and so what is inside it."""
@@ -57,7 +59,7 @@ class OpenStep(msgspec.Struct, eq=False, gc=False):
     @property
     def own_span(self) -> SpanKey | None:
         """The span that it is found again by."""
-        return None if self.spanless else self.span
+        return None if self.spanless else self.found_by or self.span
 
 
 class OpenSteps:
@@ -73,6 +75,7 @@ class OpenSteps:
         "_named",
         "_nameless",
         "_newest",
+        "_not_made",
         "evicted",
         "results_come",
     )
@@ -83,6 +86,7 @@ class OpenSteps:
         self._by_id: dict[SpanKey | str, OpenStep] = {}
         self._newest: OpenStep | None = None
         self._arguments: object = UNKNOWN
+        self._not_made: list[str] = []
         self.results_come = False
         """Some tool call has come back."""
         self.evicted = 0
@@ -140,8 +144,9 @@ class OpenSteps:
 
     def _is_newest(self, newest: OpenStep, step: Step) -> bool:
         """Say whether a step is plainly the newest one: by its span, or by the very arguments."""
-        if newest.span is not None or newest.call_id is not None:
-            return newest.span is not None and newest.span == step.span
+        key = newest.found_by or newest.span
+        if key is not None or newest.call_id is not None:
+            return key is not None and key == (step.found_by or step.span)
         return (
             self._arguments is step.arguments
             and self._arguments is not UNKNOWN
@@ -153,8 +158,9 @@ class OpenSteps:
         )
 
     def _named_like(self, step: Step) -> OpenStep | None:
-        if step.span is not None and not step.spanless and step.span in self._by_id:
-            return self._by_id[step.span]
+        key = step.found_by or step.span
+        if key is not None and not step.spanless and key in self._by_id:
+            return self._by_id[key]
         opened = None if step.call_id is None else self._by_id.get(step.call_id)
         # Some servers give every call the same id.
         same = opened is not None and (opened.kind, opened.name) == (step.kind, step.name)
@@ -196,7 +202,20 @@ class OpenSteps:
 
     def call_ids(self) -> tuple[str, ...]:
         """Return the call ids that wait for a result, oldest first."""
-        return tuple(key for key in tuple(self._by_id) if isinstance(key, str))
+        waiting = (key for key in tuple(self._by_id) if isinstance(key, str))
+        return tuple(dict.fromkeys((*waiting, *self._not_made)))
+
+    def name_call(self, opened: OpenStep, call_id: str | None) -> None:
+        """Learn the call id of an open step that started without one."""
+        if call_id is not None and opened.call_id is None and opened in self._named:
+            opened.call_id = call_id
+            self._by_id[call_id] = opened
+
+    def not_made(self, call_id: str | None) -> None:
+        """Remember the id of a call that is kept from being made: no result will come."""
+        if call_id is not None:
+            self._not_made.append(call_id)
+            del self._not_made[:-NAMED]
 
     def remove(self, opened: OpenStep) -> None:
         """Forget an open step."""

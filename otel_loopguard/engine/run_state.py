@@ -15,7 +15,6 @@ from otel_loopguard.engine.deadlines import due_s
 from otel_loopguard.engine.invocations import Invocation, Invocations
 from otel_loopguard.engine.open_steps import OpenStep, OpenSteps
 from otel_loopguard.engine.outcomes import Outcomes
-from otel_loopguard.engine.parties import parties
 from otel_loopguard.engine.readings import NOBODY
 from otel_loopguard.engine.reports import NOTHING, Begun, Found, Reports
 from otel_loopguard.engine.rule_sets import Carried, RuleSets
@@ -79,8 +78,9 @@ class RunState:
         ahead: int = 0,
         phase: Phase = "pre",
         forgiven: bool = False,
+        begun: OpenStep | None = None,
     ) -> Begun:
-        """Ask the rules about a step before it happens. Changes nothing."""
+        """Ask the rules about a step before it happens, or has just `begun`. Changes nothing."""
         kind, name = step.kind, step.name
         is_plain = step.agent_id is None and not step.inner
         who = step.agent if is_plain else self._invocations.counters_of(step)
@@ -132,20 +132,21 @@ class RunState:
             call is None,
             unsure=step.spoken is UNKNOWN and not self.spoken,
             spanless=step.spanless,
+            found_by=step.found_by,
             metered=0 if step.agent_id is None else self.outcomes.metered,
         )
         found: list[asking.Heard] = []
         asked = rules.early_blind if call is None else rules.early
-        for detector in rules.early_seeing if novel and call is not None else asked:
+        asked = rules.early_seeing if novel and call is not None else asked
+        if begun is not None:
+            asked, within = asking.late_ones(asked), ()
+            opened.number, opened.batch = begun.number, begun.batch
+        for detector in asked:
             finding = detector.check(facts)
             if finding is not None:
                 found.append((detector, finding, step.agent))
         if within:
-            for limits, its_facts, its_agent in parties(
-                within, kind, facts, may_repeat=not rules.compares
-            ):
-                moment = limits.early_blind if call is None else limits.early
-                found += asking.heard(moment, its_facts, its_agent)
+            found += asking.heard_around(within, facts, may_repeat=not rules.compares)
         answers = self.spoken or step.spoken is True
         due = None if self.reports.due is None or answers else self.reports.due_at(opened)
         if not found and due is None:

@@ -15,12 +15,13 @@ from otel_loopguard.settings import Scope
 Mode: TypeAlias = Literal["observe", "enforce"]
 """`observe` reports, `enforce` stops runs as well."""
 
-BuiltIn: TypeAlias = Literal["gate", "veto", "cancel"]
-"""`gate`: model requests of the run do not leave. `veto`: calls are not made whose spans let an
-exception out when they start. `cancel`: its root task is cancelled, if steps still start although
-requests were refused, or if none is made because the run hangs."""
+BuiltIn: TypeAlias = Literal["integration", "gate", "veto", "cancel"]
+"""`integration`: frameworks that ask before their calls are told not to make them. `gate`: model
+requests of the run do not leave. `veto`: calls are not made whose spans let an exception out when
+they start. `cancel`: its root task is cancelled, if steps still start although requests were
+refused, or if none is made because the run hangs."""
 
-BUILT_IN: tuple[BuiltIn, ...] = ("gate", "veto", "cancel")
+BUILT_IN: tuple[BuiltIn, ...] = ("integration", "gate", "veto", "cancel")
 """The built-in stops, as options name them."""
 
 AbortException: TypeAlias = Literal["ordinary", "base"]

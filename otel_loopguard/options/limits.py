@@ -36,7 +36,7 @@ _KEYWORDS = {
     **_HINTS,
     **{
         part: f"LoopGuard and with_limits take limits alone; write LoopGuard(Policy({part}=...))"
-        for part in ("mode", "scope", "rules", "tools", "agents", "usage", "masking")
+        for part in ("mode", "scope", "steer", "rules", "tools", "agents", "usage", "masking")
     },
     "limits": "each limit is an argument of its own: max_steps=100",
 }

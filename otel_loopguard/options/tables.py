@@ -9,13 +9,14 @@ from otel_loopguard.detectors import DEFAULT_RULES, DETECTORS
 from otel_loopguard.options.kinds import Mode, mode_of, scope_of, table_of
 from otel_loopguard.options.limits import limits_over
 from otel_loopguard.options.rules import RULES, rules_over, weights_over
+from otel_loopguard.options.steering import steer_over
 from otel_loopguard.options.tools import agents_over, tools_over
 from otel_loopguard.options.usage import masking_over, usage_over
 from otel_loopguard.pricing import Usage
 from otel_loopguard.settings import Limits, Settings, ToolOptions
 from otel_loopguard.values.volatile import Masking
 
-SECTIONS = ("mode", "scope", "limits", "rules", "tools", "agents", "usage", "masking")
+SECTIONS = ("mode", "scope", "steer", "limits", "rules", "tools", "agents", "usage", "masking")
 """What may stand at the top of a policy."""
 
 ELSEWHERE = {
@@ -46,7 +47,7 @@ def override(
     """
     start_mode, old = start
     rules, tools, agents, usage, masking = (
-        table_of(said.get(section), section) for section in SECTIONS[3:]
+        table_of(said.get(section), section) for section in SECTIONS[4:]
     )
     of_run = old._replace(
         limits=limits_over(old.limits, limits, limits_path),
@@ -55,6 +56,7 @@ def override(
         usage=usage_over(old.usage, usage, "usage"),
         masking=masking_over(old.masking, masking, "masking"),
         weights=weights_over(old.weights, rules, "rules"),
+        steer=steer_over(old.steer, said.get("steer"), "steer"),
     )
     with_tools = of_run._replace(tools=tools_over(old.tools, tools, "tools", of_run.rules))
     new = with_tools._replace(agents=agents_over(old.agents, agents, "agents", with_tools))

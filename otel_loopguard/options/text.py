@@ -23,6 +23,7 @@ def text_of(mode: Mode | None, settings: Settings) -> str:
     said = {
         "mode": mode,
         "scope": None if settings.scope == "run" else settings.scope,
+        "steer": settings.steer or None,
         **limits,
         "rules": _rules_said(settings),
         "tools": {name: beyond(own, ToolOptions()) for name, own in settings.tools.items()},

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from otel_loopguard.options.errors import PolicyError, cut, nearest, wrong
+from otel_loopguard.options.frameworks import integrations_of
 from otel_loopguard.options.kinds import (
     BUILT_IN,
     AbortException,
@@ -25,8 +26,9 @@ CONFIG = f"{PREFIX}CONFIG"
 _SWITCHES = {"true": True, "on": True, "false": False, "off": False}
 _PAIRS = "names and values, such as {example}"
 _SOME_RULE = "on, off, or thresholds such as warn=3,abort=5"
-_NO_STOP = "none"
-_STOPS = f"any of {', '.join(BUILT_IN)} with commas between them, or {_NO_STOP}"
+_NONE = "none"
+_SHOWN = ", ".join(f"`{stop}`" for stop in BUILT_IN)
+_STOPS = f"any of {', '.join(BUILT_IN)} with commas between them, or {_NONE}"
 _IN_FILE = f"what has no variable of its own is set in the file that {CONFIG} names"
 
 
@@ -115,6 +117,7 @@ def _of_policy() -> Mapping[str, Variable]:
     said = (
         Variable(("mode",), "`observe` or `enforce`", _word),
         Variable(("scope",), "`run`, `agent` or `conversation`", _word),
+        Variable(("steer",), "true, false or a text", _switch),
         *(Variable(("limits", name), *form) for name, form in forms.items()),
         *(Variable(("rules", name), rule, _rule) for name in RULES["run"]),
         Variable(("usage", "input_includes_cache"), "true or false", _switch),
@@ -146,7 +149,7 @@ def _log_events(text: str, name: str) -> bool:
 
 def _stops(text: str, name: str) -> tuple[BuiltIn, ...]:
     named = _names(text.lower(), name)
-    if named == [_NO_STOP]:
+    if named == [_NONE]:
         return ()
     if not named or not {*named} <= {*BUILT_IN}:
         raise wrong(name, _STOPS, text)
@@ -161,16 +164,22 @@ def _abort_exception(text: str, name: str) -> AbortException | None:
     return abort_exception_of(text.lower(), name)
 
 
+def _integrations(text: str, name: str) -> tuple[str, ...] | None:
+    named = _names(text.lower(), name)
+    return () if named == [_NONE] else integrations_of(named, name)
+
+
 OF_PROCESSOR: Mapping[str, Variable] = {
     _name_of(variable): variable
     for variable in (
         Variable(("hook_timeout_s",), "a number of seconds above 0", _seconds),
         Variable(("log_events",), "true or false", _log_events),
-        Variable(("abort",), "any of `gate`, `veto`, `cancel`, with commas, or `none`", _stops),
+        Variable(("abort",), f"any of {_SHOWN}, with commas, or `none`", _stops),
         Variable(("abort_exception",), "`ordinary` or `base`", _abort_exception),
+        Variable(("integrations",), "names, with commas, or `none`", _integrations),
     )
 }
-"""The variables that stand for arguments of the span processor, which no policy file has."""
+"""The variables that stand for arguments of the guard, which no policy file has."""
 
 KNOWN = (CONFIG, *OF_POLICY, *OF_PROCESSOR)
 """All variables that there are."""

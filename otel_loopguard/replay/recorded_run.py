@@ -106,6 +106,7 @@ class _Part:
         self._index = 0
         """The step that started last."""
         self._guard = LoopGuard(policy, clock=lambda: self._now_s)
+        self._guard.is_asked_by_loop = False
         self._listener = listener
 
     def wait(self, until_s: float) -> None:

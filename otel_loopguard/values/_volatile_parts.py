@@ -134,6 +134,26 @@ def without_exact_times(text: bytes, seen: bytes) -> bytes:
     return masked
 
 
+def moments_in(text: str) -> list[tuple[int, int]]:
+    """Return begin and end of the moments that are given by date or time of day, in their order."""
+    encoded = text.encode(errors="surrogatepass")
+    taken = bytearray(len(encoded))
+    found: list[tuple[int, int]] = []
+    for stamps in _STAMPS:
+        for match in stamps.finditer(encoded):
+            start, end = match.span()
+            if not any(taken[start:end]):
+                taken[start:end] = b"\x01" * (end - start)
+                found.append((start, end))
+    places: list[int] = []
+    read = characters = 0
+    for place in (place for span in sorted(found) for place in span):
+        characters += len(encoded[read:place].decode(errors="surrogatepass"))
+        places.append(characters)
+        read = place
+    return list(zip(places[::2], places[1::2], strict=True))
+
+
 def _may_hold_uuid(text: bytes) -> bool:
     return text.count(b"-") >= _DASHES and b"0-0000-0000-" in text.translate(_HEX_SHAPE)
 

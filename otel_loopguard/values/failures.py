@@ -61,7 +61,7 @@ def error_signature(error: str) -> str:
     Volatile parts are masked, and digits become `#`, but not those of quoted words, paths, names,
     addresses, exit codes, HTTP statuses and counts of tests. At most 160 characters.
     """
-    line = _last_line(error)
+    line = last_line(error)
     found = _TYPE.match(error.lstrip())
     kind = found[0] if found else ""
     told = line if not kind or kind in line else f"{kind}: {line}"
@@ -70,7 +70,8 @@ def error_signature(error: str) -> str:
     return _SPACE.sub(" ", _DIGITS.sub(_without_number, shown)).strip()[:_LONGEST].rstrip()
 
 
-def _last_line(error: str) -> str:
+def last_line(error: str) -> str:
+    """Return the last line that says something, as far as it is read."""
     lines = error[-_READ:].splitlines() if len(error) > _READ else error.splitlines()
     if len(lines) == 1:
         return error[:_READ]

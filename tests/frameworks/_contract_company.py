@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Generator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
 import httpx
 import pytest
@@ -14,12 +13,9 @@ import pytest
 from otel_loopguard import Policy, guarded_run
 from tests.frameworks._expected import ANSWER, HEALTHY, REPEATED, aborted, ended_runs
 from tests.frameworks._notebook import Notebook, notebook
+from tests.frameworks._side_by_side import in_one_loop, in_two_threads
 from tests.frameworks._surroundings import Around
 from tests.frameworks._workbench import Counts, Outcome, Scene, Workbench
-
-WAIT_S = 20
-"""Seconds that a healthy run waits for the runaway beside it to be stopped."""
-
 
 SPANS = pytest.mark.parametrize("one_span", [False, True], ids=["apart", "under-one-span"])
 """Whether the runs are below one span of the application."""
@@ -32,50 +28,22 @@ def around(scene: Scene, *, one_span: bool) -> AbstractContextManager[object]:
     return scene.span("request") if one_span else nullcontext()
 
 
-async def in_one_loop(
+async def both_in_one_loop(
     scene: Scene, mode: str, around: tuple[Around | None, Around | None] = (None, None)
 ) -> tuple[Outcome, Outcome]:
     """Play a runaway, and a healthy run that lasts until the runaway is over, in one event loop."""
-    over = threading.Event()  # a framework may run the tool in another loop
-
-    async def runaway() -> Outcome:
-        outcome = await scene.played(mode, around=around[0])
-        over.set()
-        return outcome
-
-    async def lookup(query: str) -> str:
-        """Look a key up, once the runaway is over."""
-        scene.calls.append("finish3")
-        assert await asyncio.to_thread(over.wait, WAIT_S)
-        return f"the value of {query}"
-
-    tools = (scene.tools("finish3")[0], lookup)
-    healthy = scene.played(mode, "finish3", tools=tools, around=around[1])
-    return await asyncio.gather(runaway(), healthy)
+    runaway = scene.played(mode, around=around[0])
+    healthy = partial(scene.played, mode, "finish3", around=around[1])
+    return await in_one_loop(scene, runaway, healthy)
 
 
-def in_two_threads(
+def both_in_two_threads(
     scene: Scene, mode: str, around: tuple[Around | None, Around | None] = (None, None)
 ) -> tuple[Outcome, Outcome]:
     """Play a runaway, and a healthy run that lasts until the runaway is over, in two threads."""
-    over = threading.Event()
-
-    def runaway() -> Outcome:
-        outcome = scene.play(mode, around=around[0])
-        over.set()
-        return outcome
-
-    def lookup(query: str) -> str:
-        """Look a key up, once the runaway is over."""
-        scene.calls.append("finish3")
-        assert over.wait(WAIT_S)
-        return f"the value of {query}"
-
-    tools = (scene.tools("finish3")[0], lookup)
-    with ThreadPoolExecutor(2) as pool:
-        healthy = pool.submit(scene.play, mode, "finish3", tools=tools, around=around[1])
-        stopped = pool.submit(runaway)
-    return stopped.result(), healthy.result()
+    runaway = partial(scene.play, mode, around=around[0])
+    healthy = partial(scene.play, mode, "finish3", around=around[1])
+    return in_two_threads(scene, runaway, healthy)
 
 
 class TestTwoAtOnce:
@@ -88,12 +56,12 @@ class TestTwoAtOnce:
     ):
         with bench.guarded() as scene, around(scene, one_span=one_span):
             blocks = (guarded_run(), guarded_run()) if in_blocks else (None, None)
-            stopped, healthy = asyncio.run(in_one_loop(scene, awaited_mode, blocks))
+            stopped, healthy = asyncio.run(both_in_one_loop(scene, awaited_mode, blocks))
         self._only_the_runaway_was_stopped(scene, stopped, healthy)
 
     def test_in_two_threads(self, bench: Workbench, blocking_mode: str):
         with bench.guarded() as scene:
-            stopped, healthy = in_two_threads(scene, blocking_mode)
+            stopped, healthy = both_in_two_threads(scene, blocking_mode)
         self._only_the_runaway_was_stopped(scene, stopped, healthy)
 
     @staticmethod
@@ -190,6 +158,6 @@ __all__ = [
     "TestOneInsideAnother",
     "TestOtherRequests",
     "TestTwoAtOnce",
-    "in_one_loop",
-    "in_two_threads",
+    "both_in_one_loop",
+    "both_in_two_threads",
 ]

@@ -11,7 +11,7 @@ import pytest
 
 from otel_loopguard import AbortRequest, abort_of
 from tests._zero_code import Healthy, Row, Spent, Surroundings, Together, Where
-from tests.frameworks._contract_company import in_one_loop, in_two_threads
+from tests.frameworks._contract_company import both_in_one_loop, both_in_two_threads
 from tests.frameworks._expected import ANSWER, HEALTHY
 from tests.frameworks._rows import Rows
 from tests.frameworks._surroundings import Around, around_of
@@ -87,9 +87,9 @@ def together(bench: Workbench, mode: str, surroundings: Surroundings) -> Togethe
     with bench.guarded() as scene:
         both = (around(scene, surroundings), around(scene, surroundings))
         if mode in bench.framework.awaited:
-            stopped, untouched = asyncio.run(in_one_loop(scene, mode, both))
+            stopped, untouched = asyncio.run(both_in_one_loop(scene, mode, both))
         else:
-            stopped, untouched = in_two_threads(scene, mode, both)
+            stopped, untouched = both_in_two_threads(scene, mode, both)
     return Together(
         runaway=spent(stopped.counts),
         run_aborted=where(stopped),

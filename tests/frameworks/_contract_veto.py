@@ -36,8 +36,11 @@ class TestVeto:
         assert [found(each) for each in violations(scene)] == [tripped_at]
         assert {each["on"] for each in violations(scene)} <= bench.framework.spans_told_on
         if not is_made:
-            assert prevented(scene) == [bench.framework.tool_span]
-            asked = {"veto", "gate"} if bench.framework.answers_vetoes else {"veto"}
+            is_asked_again = bench.framework.answers_vetoes
+            by_gate = is_asked_again and "llm" not in bench.framework.vetoed
+            model_spans = [*bench.framework.model_spans] if is_asked_again and not by_gate else []
+            assert prevented(scene) == [bench.framework.tool_span, *model_spans]
+            asked = {"veto", "gate"} if by_gate else {"veto"}
             assert stops(scene) == {(stop, "ok"): 1 for stop in asked}
         assert ended_runs(scene) == {("aborted", True): 1}
 

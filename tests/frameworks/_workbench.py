@@ -19,7 +19,7 @@ from otel_loopguard import AbortHook, LoopGuardSpanProcessor, Policy
 from otel_loopguard.options.kinds import AbortException, BuiltIn
 from otel_loopguard.policy import Mode
 from otel_loopguard.testing import ModelServer
-from tests.frameworks._framework import Framework, Job, Tool
+from tests.frameworks._framework import Framework, Instrument, Job, Tool
 from tests.frameworks._surroundings import Around
 
 Labels = Mapping[str, Any]
@@ -46,11 +46,10 @@ class Outcome(NamedTuple):
     counts: Counts
 
 
-class Scene:
-    """Agents at work in front of one server, traced by one provider, with or without a guard."""
+class Recorder:
+    """A server, a provider, and everything that was exported."""
 
-    def __init__(self, framework: Framework, server: ModelServer, provider: TracerProvider) -> None:
-        self.framework = framework
+    def __init__(self, server: ModelServer, provider: TracerProvider) -> None:
         self.server = server
         self.provider = provider
         self.calls: list[str] = []
@@ -83,6 +82,58 @@ class Scene:
             return f"the value of {query}"
 
         return search, lookup
+
+    @property
+    def spans(self) -> Sequence[ReadableSpan]:
+        """The spans that have been exported, in the order of their ends."""
+        return self._exporter.get_finished_spans()
+
+    def named(self, *names: str) -> list[ReadableSpan]:
+        """Return the exported spans of these names."""
+        return [span for span in self.spans if span.name in names]
+
+    def innermost(self, names: Collection[str]) -> list[ReadableSpan]:
+        """Return the exported spans of these names that have none of these below them."""
+        found = [span for span in self.spans if span.name in names]
+        above = {span.parent.span_id for span in found if span.parent}
+        return [span for span in found if span.context and span.context.span_id not in above]
+
+    def paths(self) -> list[str]:
+        """Return for each exported span the names from its root down to it, sorted."""
+        by_id = {span.context.span_id: span for span in self.spans if span.context}
+        return sorted(" > ".join(_names(span, by_id)) for span in self.spans)
+
+    def points(self, metric: str) -> list[tuple[Labels, float]]:
+        """Return every series of a metric that is not zero; a histogram's value is its sum."""
+        return [(labels, value) for labels, value in self.series(metric) if value]
+
+    def series(self, metric: str) -> list[tuple[Labels, float]]:
+        """Return every series of a metric, at zero too; a histogram's value is its sum."""
+        data = self._reader.get_metrics_data()
+        metrics = (
+            []
+            if data is None
+            else [
+                each
+                for resource in data.resource_metrics
+                for scope in resource.scope_metrics
+                for each in scope.metrics
+                if each.name == metric
+            ]
+        )
+        return [
+            (dict(point.attributes or {}), _value(point))
+            for each in metrics
+            for point in each.data.data_points
+        ]
+
+
+class Scene(Recorder):
+    """Agents at work in front of one server, traced by one provider, with or without a guard."""
+
+    def __init__(self, framework: Framework, server: ModelServer, provider: TracerProvider) -> None:
+        super().__init__(server, provider)
+        self.framework = framework
 
     def play(
         self,
@@ -135,50 +186,6 @@ class Scene:
     def _job(self, script: str, tools: Sequence[Tool] | None) -> Job:
         return Job(script, self.server.url, self.tools(script) if tools is None else tools)
 
-    @property
-    def spans(self) -> Sequence[ReadableSpan]:
-        """The spans that have been exported, in the order of their ends."""
-        return self._exporter.get_finished_spans()
-
-    def named(self, *names: str) -> list[ReadableSpan]:
-        """Return the exported spans of these names."""
-        return [span for span in self.spans if span.name in names]
-
-    def innermost(self, names: Collection[str]) -> list[ReadableSpan]:
-        """Return the exported spans of these names that have none of these below them."""
-        found = [span for span in self.spans if span.name in names]
-        above = {span.parent.span_id for span in found if span.parent}
-        return [span for span in found if span.context and span.context.span_id not in above]
-
-    def paths(self) -> list[str]:
-        """Return for each exported span the names from its root down to it, sorted."""
-        by_id = {span.context.span_id: span for span in self.spans if span.context}
-        return sorted(" > ".join(_names(span, by_id)) for span in self.spans)
-
-    def points(self, metric: str) -> list[tuple[Labels, float]]:
-        """Return every series of a metric that is not zero; a histogram's value is its sum."""
-        return [(labels, value) for labels, value in self.series(metric) if value]
-
-    def series(self, metric: str) -> list[tuple[Labels, float]]:
-        """Return every series of a metric, at zero too; a histogram's value is its sum."""
-        data = self._reader.get_metrics_data()
-        metrics = (
-            []
-            if data is None
-            else [
-                each
-                for resource in data.resource_metrics
-                for scope in resource.scope_metrics
-                for each in scope.metrics
-                if each.name == metric
-            ]
-        )
-        return [
-            (dict(point.attributes or {}), _value(point))
-            for each in metrics
-            for point in each.data.data_points
-        ]
-
 
 def _value(point: Any) -> float:
     return point.sum if isinstance(point, HistogramDataPoint) else point.value
@@ -190,6 +197,17 @@ def _names(span: ReadableSpan, by_id: Mapping[int, ReadableSpan]) -> list[str]:
     return [*([] if above is None else _names(above, by_id)), name]
 
 
+@contextmanager
+def traced(instrument: Instrument, *, content: bool) -> Generator[TracerProvider]:
+    """Trace a framework by a provider of its own."""
+    provider = TracerProvider(shutdown_on_exit=False)
+    with instrument(provider, content=content):
+        try:
+            yield provider
+        finally:
+            provider.shutdown()
+
+
 class Workbench(NamedTuple):
     """Makes scenes of one framework in front of one server."""
 
@@ -199,12 +217,8 @@ class Workbench(NamedTuple):
     @contextmanager
     def scene(self, *, content: bool = True) -> Generator[Scene]:
         """Trace the framework's agents, without a guard."""
-        provider = TracerProvider(shutdown_on_exit=False)
-        with self.framework.instrument(provider, content=content):
-            try:
-                yield Scene(self.framework, self.server, provider)
-            finally:
-                provider.shutdown()
+        with traced(self.framework.instrument, content=content) as provider:
+            yield Scene(self.framework, self.server, provider)
 
     @contextmanager
     def guarded(

@@ -32,9 +32,11 @@ from tests.frameworks._openinference import openinference
 os.environ |= {"CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_TRACING_ENABLED": "false"}
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    from crewai import LLM, Agent, Crew, Task
+    from crewai import LLM, Agent, Crew, Task, hooks
     from crewai.tools import tool
     from crewai.utilities import agent_utils
+
+    from otel_loopguard.integrations import crewai as integration
 
 # Its own code uses what it has declared deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -45,8 +47,9 @@ def instrumented(
     *packages: BaseInstrumentor, provider: TracerProvider, content: bool
 ) -> Generator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        # It stops by itself at the very call that the default policy stops a run at.
-        patch.setattr(agent_utils, "MAX_REPEATED_TOOL_CALLS", 2 * CAP)
+        # It stops by itself at the very call that the default policy stops a run at; older ones
+        # than 1.15.30 may not.
+        patch.setattr(agent_utils, "MAX_REPEATED_TOOL_CALLS", 2 * CAP, raising=False)
         with openinference(*packages, provider=provider, content=content):
             yield
 
@@ -125,4 +128,6 @@ __all__ = [
     "TestStop",
     "TestTwoAtOnce",
     "TestVeto",
+    "hooks",
+    "integration",
 ]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import threading
 from contextlib import AbstractContextManager
 from functools import partial
 
@@ -22,7 +21,6 @@ from otel_loopguard import AbortRequest, Policy, RunAborted, guarded_run
 from tests.frameworks import test_crewai
 from tests.frameworks._contract_company import (
     SPANS,
-    WAIT_S,
     TestOneAfterAnother,
     TestOneInsideAnother,
     TestTwoAtOnce,
@@ -40,6 +38,7 @@ from tests.frameworks._expected import (
     stops,
 )
 from tests.frameworks._framework import Job
+from tests.frameworks._side_by_side import beside
 from tests.frameworks._workbench import Counts, Outcome, Scene, Workbench
 from tests.frameworks.test_crewai import Agent, Crew
 
@@ -248,27 +247,11 @@ class TestSpansOfTheClientAlone:
 
         Threads without any context of their own run them, or those that take a span along.
         """
-        over = threading.Event()
-
-        def runaway() -> Outcome:
-            outcome = scene.play("crew")
-            over.set()
-            return outcome
-
-        def lookup(query: str) -> str:
-            """Look a key up, once the runaway is over."""
-            scene.calls.append("finish3")
-            assert over.wait(WAIT_S)
-            return f"the value of {query}"
-
-        def healthy() -> Outcome:
-            tools = (scene.tools("finish3")[0], lookup)
-            return scene.play("crew", "finish3", tools=tools)
-
+        both = beside(scene, partial(scene.play, "crew"), partial(scene.play, "crew", "finish3"))
         loop = asyncio.get_running_loop()
         in_thread = asyncio.to_thread if one_span else partial(loop.run_in_executor, None)
         with around(scene, one_span=one_span):
-            return await asyncio.gather(in_thread(runaway), in_thread(healthy))
+            return await asyncio.gather(*map(in_thread, both))
 
 
 __all__ = [
