@@ -20,6 +20,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     mode: str | None
     scope: str
+    steer: str
+    """What models are told when a rule warns; empty for nothing."""
     limits: Mapping[str, Any]
     """Those that are set."""
     rules: Mapping[str, Thresholds]
@@ -42,6 +44,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
             "variables": ", ".join(variables) or "none",
             "mode": self.mode or _BY_DEFAULT,
             "scope": self.scope,
+            "steer": self.steer,
             "limits": _listed(self.limits) or "none",
             "rules": ", ".join(map(_rule, self.rules, self.rules.values())) or "none",
             "": "(at warn/abort)" if self.rules else "",
@@ -58,6 +61,7 @@ def summary_of(configuration: Configuration) -> Summary:
     return Summary(
         mode=configuration.mode or ("enforce" if configuration.abort is not None else None),
         scope=settings.scope,
+        steer=settings.steer,
         limits=beyond(settings.limits, Limits()),
         rules={rule: each for rule, each in settings.rules.items() if each.lowest != float("inf")},
         tools=tuple(settings.tools),

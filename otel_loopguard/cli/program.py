@@ -9,7 +9,10 @@ import typer
 from otel_loopguard.cli.backtest import backtest
 from otel_loopguard.cli.check_config import check_config
 from otel_loopguard.cli.doctor import doctor
+from otel_loopguard.cli.fake_model import fake_model
+from otel_loopguard.cli.mutation_check import mutation_check
 from otel_loopguard.cli.replay import replay
+from otel_loopguard.cli.sanitise import sanitise
 from otel_loopguard.version import VERSION
 
 
@@ -31,6 +34,9 @@ program.command()(replay)
 program.command()(backtest)
 program.command()(doctor)
 program.command()(check_config)
+program.command()(fake_model)
+program.command()(sanitise)
+program.command()(mutation_check)
 
 
 @program.callback()
