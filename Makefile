@@ -7,16 +7,30 @@ in = @$(or $(python),$(error no Python from 3.10 on was found)) scripts/environm
 synchronised := $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 # Those whose tests belong to every `make test`, and the others.
 first-frameworks := openai-agents pydantic-ai langchain
-other-frameworks := anthropic crewai autogen google-adk llama-index
+other-frameworks := anthropic crewai autogen google-adk llama-index \
+	ag2 agent-framework agno claude-agent-sdk dspy haystack mcp semantic-kernel smolagents strands
 frameworks := $(first-frameworks) $(other-frameworks)
+# The tests of a framework are called as its environment is; some have others besides.
+contracts-of = $(wildcard $(addprefix tests/frameworks/test_,$(subst -,_,$(1))*.py $(also-$(1))))
+also-openai-agents := openai_client*.py openai_integration.py agents_integration.py
 core := $(wildcard tests/unit tests/properties tests/cases tests/telemetry tests/cli README.md docs otel_loopguard)
+# Those that start servers, commands and whole sessions of pytest.
+sessions := tests/system tests/plugin
+
+# Those with an integration; a framework whose oldest supported version is also the newest has none.
+integrated := $(sort $(foreach each,$(frameworks),$(if $(filter %_integration.py,$(call \
+	contracts-of,$(each))),$(each))))
+
+# Those that are tried with the guard alone as well.
+alone := $(sort $(foreach each,$(frameworks),$(if $(filter-out %_integration.py,$(call \
+	contracts-of,$(each))),$(each))))
 
 benchmarks := $(sort $(wildcard benchmarks/bench_*.py))
 
 .PHONY: demo test test-core test-frameworks $(frameworks:%=test-framework-%) test-providers \
-	test-first-frameworks test-system test-oldest test-all-pythons test-core-install pythons coverage \
+	test-clients client-sheets matrix integrations-page $(integrated:%=matrix-%) test-first-frameworks test-system test-oldest test-all-pythons test-core-install pythons coverage \
 	lint types docs bench mutants recordings-page rule-pages stopping-rows stopping-page policy-schema \
-	bench-peers $(frameworks:%=stopping-rows-%) $(benchmarks) build requirements clean
+	bench-peers $(alone:%=stopping-rows-%) $(benchmarks) build requirements clean
 
 test: test-core test-first-frameworks
 
@@ -33,7 +47,7 @@ test-frameworks:
 	@$(MAKE) --no-print-directory --jobs=3 $(synchronised) $(frameworks:%=test-framework-%)
 
 $(frameworks:%=test-framework-%): test-framework-%:
-	$(in) $* pytest tests/frameworks/test_$(firstword $(subst -, ,$*))*.py
+	$(in) $* pytest $(call contracts-of,$*)
 
 # Google's ADK has the model that is tried on Pythons from 3.11 on only.
 test-framework-google-adk: override which =
@@ -41,15 +55,19 @@ test-framework-google-adk: override which =
 test-providers:
 	$(in) providers pytest -n auto tests/providers
 
+# Official clients for Python and for JavaScript; these need Node 20 or later with its npm.
+test-clients:
+	$(in) clients pytest tests/clients
+
 test-system:
-	$(in) test pytest tests/system
+	$(in) test pytest -n auto --dist loadfile $(sessions)
 
 test-oldest test-all-pythons: export HYPOTHESIS_PROFILE = brief
 coverage: export HYPOTHESIS_PROFILE = thorough
 
 test-oldest: which = --oldest-python
 test-oldest:
-	$(in) oldest pytest -n auto --dist loadfile $(core)
+	$(in) oldest pytest -n auto --dist loadfile $(core) tests/plugin
 
 test-all-pythons: which = --every-python
 test-all-pythons:
@@ -64,7 +82,7 @@ pythons:
 
 coverage:
 	$(in) test coverage erase
-	$(in) test coverage run -m pytest -n auto --dist loadfile tests/unit tests/properties
+	$(in) test coverage run -m pytest -n auto --dist loadfile $(core)
 	$(in) test coverage combine --quiet
 	$(in) test coverage report
 
@@ -93,14 +111,32 @@ rule-pages:
 # What is measured becomes what the tests expect: look at the difference. With
 # `frameworks="langchain anthropic"` those only.
 stopping-rows:
-	@$(MAKE) --no-print-directory $(synchronised) $(frameworks:%=stopping-rows-%)
+	@$(MAKE) --no-print-directory $(synchronised) $(alone:%=stopping-rows-%)
 	@$(MAKE) --no-print-directory stopping-page
 
-$(frameworks:%=stopping-rows-%): stopping-rows-%:
-	$(in) $* pytest tests/frameworks/test_$(firstword $(subst -, ,$*))*.py -k TestMatrix --measure
+$(alone:%=stopping-rows-%): stopping-rows-%:
+	$(in) $* pytest $(call contracts-of,$*) -k TestMatrix --measure
+
+# All ways to run each framework's agents with its integration, on its newest and on its oldest
+# supported version: what is measured becomes what the tests expect, and the page.
+matrix:
+	@$(MAKE) --no-print-directory $(synchronised) $(integrated:%=matrix-%)
+	@$(MAKE) --no-print-directory integrations-page
+
+$(integrated:%=matrix-%): matrix-%:
+	$(in) $* pytest $(filter %_integration.py,$(call contracts-of,$*)) --every-way --measure
+	$(in) $*-oldest pytest $(filter %_integration.py,$(call contracts-of,$*)) --every-way --oldest
+
+integrations-page:
+	$(in) dev python -m scripts.integrations_page
 
 stopping-page:
 	$(in) dev python -m scripts.stopping_page
+
+# Plays all scripts with the official clients: what they show becomes what the tests expect, and
+# the page.
+client-sheets:
+	$(in) clients python -m scripts.model_clients --measure
 
 policy-schema:
 	$(in) dev python -m scripts.policy_schema

@@ -18,6 +18,8 @@ from sybil.parsers.rest import DocTestParser
 
 pytest.register_assert_rewrite("tests")
 
+pytest_plugins = ("pytester",)  # the tests of the pytest plugin start sessions of their own
+
 # A loaded machine or a coverage run is no failure of an example; pytest-timeout ends what hangs.
 # Each run draws other examples, so some of them each time are enough where people wait; a CI run
 # takes all once (`thorough`), and few where what is tested is another Python (`brief`).
@@ -49,7 +51,7 @@ for name in [name for name in os.environ if name.startswith("OTEL_LOOPGUARD_")]:
 
 pages = Sybil(
     parsers=[DocTestDirectiveParser(ELLIPSIS), PythonCodeBlockParser(doctest_optionflags=ELLIPSIS)],
-    patterns=["README.md", "docs/*.md", "docs/rules/*.md"],
+    patterns=["README.md", "docs/*.md", "docs/integrations/*.md", "docs/rules/*.md"],
 )
 docstrings = Sybil(
     parsers=[DocTestParser(ELLIPSIS)],
@@ -86,6 +88,6 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def no_guards_of_other_files() -> None:
     """Shut down what examples and other files' tests left behind: it would be asked as well."""
     gc.collect()
-    gate: Any = sys.modules.get("otel_loopguard.abort.model_gate")
-    for guard in () if gate is None else gate._patches.keepers:  # noqa: SLF001 -- nobody else asks
+    processors: Any = sys.modules.get("otel_loopguard.processor")
+    for guard in () if processors is None else processors.guards_of_process():
         guard.shutdown()

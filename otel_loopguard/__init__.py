@@ -12,6 +12,15 @@ from otel_loopguard.abort import (
     signal_process,
     webhook,
 )
+from otel_loopguard.agent_loop import (
+    AgentResult,
+    Message,
+    ModelTurn,
+    Tool,
+    TurnRequest,
+    run_agent,
+    run_agent_async,
+)
 from otel_loopguard.decisions import Decision, LoopGuardError, RunReport, Stats, Violation
 from otel_loopguard.environment import read_policy
 from otel_loopguard.guard import LoopGuard
@@ -28,10 +37,13 @@ __all__ = [
     "UNKNOWN",
     "AbortHook",
     "AbortRequest",
+    "AgentResult",
     "Decision",
     "LoopGuard",
     "LoopGuardError",
     "LoopGuardSpanProcessor",
+    "Message",
+    "ModelTurn",
     "Policy",
     "PolicyError",
     "RecordDropped",
@@ -41,7 +53,9 @@ __all__ = [
     "SpanKey",
     "Stats",
     "Step",
+    "Tool",
     "ToolCall",
+    "TurnRequest",
     "Violation",
     "abort_of",
     "can_drop",
@@ -49,6 +63,8 @@ __all__ = [
     "install",
     "read_policy",
     "record_dropped",
+    "run_agent",
+    "run_agent_async",
     "signal_process",
     "uninstall",
     "webhook",

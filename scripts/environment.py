@@ -45,9 +45,17 @@ class Environment(NamedTuple):
     """Whether packages that cannot be installed are left out, rather than the whole environment."""
 
 
-FRAMEWORKS = ("autogen", "crewai", "langchain", "openai-agents", "pydantic-ai")
-WITHOUT_EXTRA = ("anthropic", "google-adk", "llama-index")
-"""Frameworks that are tried, and that no extra installs."""
+FRAMEWORKS = (
+    *("ag2", "agent-framework", "agno", "anthropic", "autogen", "claude-agent-sdk", "crewai"),
+    *("dspy", "google-adk", "haystack", "langchain", "llama-index", "mcp", "openai-agents"),
+    *("pydantic-ai", "semantic-kernel", "smolagents", "strands"),
+)
+WITH_OLDEST: tuple[str, ...] = (
+    *("ag2", "agent-framework", "agno", "anthropic", "autogen", "crewai", "dspy", "haystack"),
+    *("langchain", "llama-index", "mcp", "openai-agents", "pydantic-ai", "semantic-kernel"),
+    *("claude-agent-sdk", "smolagents", "strands"),
+)
+"""Frameworks whose oldest supported versions are tried by `make matrix`."""
 TESTED_EXTRAS = ("cli", "cost", "otlp", "testing")
 ENVIRONMENTS = {
     "uv": Environment(groups=("uv",)),
@@ -55,7 +63,11 @@ ENVIRONMENTS = {
     "test": Environment(TESTED_EXTRAS, ("test",)),
     "oldest": Environment(TESTED_EXTRAS, ("test",), "lowest-direct"),
     **{name: Environment((name, "testing"), (name,)) for name in FRAMEWORKS},
-    **{name: Environment(("testing",), (name,)) for name in WITHOUT_EXTRA},
+    **{
+        f"{name}-oldest": Environment((name, "testing"), (name,), "lowest-direct")
+        for name in WITH_OLDEST
+    },
+    "clients": Environment(("testing",), ("official-clients",)),
     "providers": Environment(("otlp", "testing"), ("providers",)),
     "demo": Environment(("cli", "openai-agents", "otlp", "pydantic-ai", "testing"), ("demo",)),
     "dev": Environment(("all",), ("dev",)),
@@ -82,8 +94,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("command", nargs=argparse.REMAINDER, help="a program and its arguments")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--every-python", action="store_true", help="on each Python found")
-    which.add_argument("--older-pythons", action="store_true", help="on all but the newest found")
     which.add_argument("--oldest-python", action="store_true", help="not on the newest found")
+    which.add_argument("--second-python", action="store_true", help="on the newest but one found")
+    which.add_argument("--inner-pythons", action="store_true", help="on all others than these")
     which.add_argument("--list", action="store_true", help="print the Pythons found")
     which.add_argument("--lock", action="store_true", help="resolve requirements/*.txt anew")
     which.add_argument("--clean", action="store_true", help="remove this tree's environments")
@@ -106,8 +119,10 @@ def main(arguments: Sequence[str]) -> int:
 def chosen(found: Sequence[Python], options: argparse.Namespace) -> Sequence[Python]:
     if options.every_python:
         return found
-    if options.older_pythons:
-        return found[:-1]
+    if options.inner_pythons:
+        return found[1:-2]
+    if options.second_python:
+        return found[-2:][:1]
     return found[:1] if options.oldest_python else found[-1:]
 
 

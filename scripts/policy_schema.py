@@ -58,6 +58,7 @@ def schema() -> Schema:
     sections: Schema = {
         "mode": {"enum": ["observe", "enforce"]},
         "scope": {"enum": ["run", "agent", "conversation"], "default": "run"},
+        "steer": {"type": ["boolean", "string"], "default": False},
         "limits": _ref("limits"),
         "rules": _ref("rules_of_run"),
         "tools": _named("tool"),

@@ -39,6 +39,7 @@ where what they measure is no longer what it says.
 | thread | CrewAI's `kickoff_async`: awaited, and at work in a thread |
 | akickoff | CrewAI's `akickoff`: awaited, and at work in the event loop |
 | iter | Pydantic AI's `Agent.iter`: taken one step of its graph at a time |
+| invoke | Semantic Kernel's `ChatCompletionAgent.invoke`: asked for each of its responses |
 | chat-stream | streamed by the OpenAI Agents SDK through Chat Completions, not Responses |
 
 ## A runaway

@@ -30,7 +30,14 @@ from scripts.mutants.mutations import Mutation, mutations_of
 from scripts.mutants.runs import OPTIONS, OfOneRule, Trial, ended
 from scripts.mutants.tests import modules_like, tests_of
 
-COPIED = ("conftest.py", "docs", "otel_loopguard", "pyproject.toml", "tests")
+COPIED = (
+    "_otel_loopguard_pytest.py",
+    "conftest.py",
+    "docs",
+    "otel_loopguard",
+    "pyproject.toml",
+    "tests",
+)
 SEED = 20
 
 

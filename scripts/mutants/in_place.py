@@ -97,7 +97,9 @@ class InPlace:
     def _trials(
         self, session: pytest.Session, mutations: Sequence[Mutation], called: Called
     ) -> Iterator[Trial]:
-        source, live = self._path.read_text(), _functions(self._path)
+        source, live = self._path.read_text(), functions_of(self._path)
+        if mutations and not live:
+            raise RuntimeError(f"no function of {self._path} was found: nothing would be changed")
         for mutation in mutations:
             code = mutated(source, mutation.number, str(self._path))
             if not _fits(code, live):
@@ -146,7 +148,9 @@ def _fits(code: CodeType, live: Sequence[FunctionType]) -> bool:
     return all(_key(old) in new and new[_key(old)].co_freevars == old.co_freevars for old in codes)
 
 
-def _functions(path: Path) -> list[FunctionType]:
+def functions_of(path: Path) -> list[FunctionType]:
+    """Return the functions of a module that are there to be changed."""
+    gc.unfreeze()  # `conftest.py` has frozen what is there: nobody would find it
     found = [each for each in gc.get_objects() if isinstance(each, FunctionType)]
     return [function for function in found if function.__code__.co_filename == str(path)]
 

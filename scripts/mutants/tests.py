@@ -70,6 +70,17 @@ CANONICAL = (
 )
 RESULTS = ("unit/test_memory.py", "unit/test_results_page.py", "properties/test_results.py")
 
+RUN_AGENT = (
+    "unit/test_run_agent.py",
+    "unit/test_run_agent_async.py",
+    "unit/test_run_agent_spans.py",
+    "unit/test_run_agent_arguments.py",
+    "unit/test_run_agent_awaited.py",
+    "unit/test_run_agent_turns.py",
+    "unit/test_run_agent_page.py",
+    "telemetry/test_run_agent.py",
+)
+
 TESTS = {
     "detectors/stagnation.py": (*STAGNATION, *RULES),
     "detectors/_stagnation_classes.py": (*STAGNATION, "unit/test_guard.py", "cases"),
@@ -85,6 +96,9 @@ TESTS = {
     "options/*.py": POLICY,
     "canonical.py": CANONICAL,
     "pricing.py": ("unit/test_pricing.py", "properties/test_pricing.py", "unit/test_limits.py"),
+    "agent_loop/schema.py": ("unit/test_run_agent_arguments.py",),
+    "agent_loop/unjudged.py": ("unit/test_run_agent_arguments.py",),
+    "agent_loop/*.py": RUN_AGENT,
     "values/answers.py": ("unit/test_answers.py", *RESULTS),
     "values/failures.py": ("unit/test_failures.py", *RESULTS),
     "values/volatile.py": ("unit/test_volatile.py", *RESULTS),

@@ -6,7 +6,6 @@ import json
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import Span, Status, StatusCode
 
-from otel_loopguard import LoopGuard, runs, telemetry
+from otel_loopguard import telemetry
 from otel_loopguard.policy import Policy
 from otel_loopguard.replay import ReplayedRun, read_run, replay_file
 from tests._tracing import Traced, traced
@@ -159,14 +158,11 @@ class Written:
 
 
 @contextmanager
-def written(
-    case: Case, patch: pytest.MonkeyPatch, policy: Policy | None = None
-) -> Generator[tuple[Written, Traced]]:
+def written(case: Case, policy: Policy | None = None) -> Generator[tuple[Written, Traced]]:
     """Write a case under the eyes of a guard, whose clock shows the case's own time."""
     with traced() as process:
         work = Written(case, process)
-        patch.setattr(runs, "LoopGuard", partial(LoopGuard, clock=lambda: work.now_s))
-        process.guard(case.ruling if policy is None else policy)
+        process.guard(case.ruling if policy is None else policy, clock=lambda: work.now_s)
         work.write()
         yield work, process
 

@@ -27,13 +27,13 @@ NEVER_ENDED = "L33"
 """The case whose spans never end, so that no recording has them."""
 
 
-def live(case: Case, patch: pytest.MonkeyPatch) -> list[Found]:
-    with written(case, patch) as (work, _):
+def live(case: Case) -> list[Found]:
+    with written(case) as (work, _):
         return work.found()
 
 
-def from_recording(case: Case, patch: pytest.MonkeyPatch, folder: Path) -> list[Found]:
-    with written(case, patch) as (_, process):
+def from_recording(case: Case, folder: Path) -> list[Found]:
+    with written(case) as (_, process):
         (run,) = recorded(process.spans, case.ruling, folder)
     return found_in(run, case)
 
@@ -44,25 +44,19 @@ def at_end(found: list[Found]) -> list[Found]:
 
 
 @pytest.mark.parametrize("case", cases(CASES, {}, ["F15"]))
-def test_a_report_gets_its_verdict_from_live_spans(
-    case: Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert complaints(case, live(case, monkeypatch)) == []
+def test_a_report_gets_its_verdict_from_live_spans(case: Case) -> None:
+    assert complaints(case, live(case)) == []
 
 
 @pytest.mark.parametrize("case", cases(CASES, {}, ["F15", NEVER_ENDED]))
-def test_a_report_gets_its_verdict_from_recorded_spans(
-    case: Case, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    assert complaints(case, from_recording(case, monkeypatch, tmp_path)) == []
+def test_a_report_gets_its_verdict_from_recorded_spans(case: Case, tmp_path: Path) -> None:
+    assert complaints(case, from_recording(case, tmp_path)) == []
 
 
 @pytest.mark.parametrize("case", cases(CASES, {}, [*NOT_ON_SPANS, *ASKED_FOR, NEVER_ENDED]))
-def test_spans_lead_to_the_decisions_that_their_steps_lead_to(
-    case: Case, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_spans_lead_to_the_decisions_that_their_steps_lead_to(case: Case, tmp_path: Path) -> None:
     decisions = by_engine(case)
-    with written(case, monkeypatch) as (work, process):
+    with written(case) as (work, process):
         seen = work.found()
         runs = recorded(process.spans, case.ruling, tmp_path)
     # Only a model call's end shows live what a person has said before it.
@@ -71,10 +65,8 @@ def test_spans_lead_to_the_decisions_that_their_steps_lead_to(
 
 
 @pytest.mark.parametrize("case", cases(SCENARIOS))
-def test_a_scenario_is_judged_alike_from_spans(
-    case: Case, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    with written(case, monkeypatch) as (work, process):
+def test_a_scenario_is_judged_alike_from_spans(case: Case, tmp_path: Path) -> None:
+    with written(case) as (work, process):
         seen = work.found()
         (run,) = recorded(process.spans, case.ruling, tmp_path)
     assert too_late_or_touched(case, seen) == []
@@ -82,30 +74,24 @@ def test_a_scenario_is_judged_alike_from_spans(
     assert sorted(seen) == sorted(by_engine(case))
 
 
-def test_an_approval_is_on_no_span_and_the_policy_has_to_say_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_approval_is_on_no_span_and_the_policy_has_to_say_it() -> None:
     case = CASES["F15"]
     exempt = Policy(tools={"webfetch": {"exempt": True}})
-    with written(case, monkeypatch) as (work, _):
+    with written(case) as (work, _):
         assert Found("repeated_result", "abort", 5, "post") in work.found()
-    with written(case, monkeypatch, exempt) as (work, _):
+    with written(case, exempt) as (work, _):
         assert work.found() == []
 
 
-def test_arguments_that_are_absent_are_not_empty_ones(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_arguments_that_are_absent_are_not_empty_ones(tmp_path: Path) -> None:
     case = CASES["O06"]
     assert by_engine(case) == [Found("repeated_call", "warn", 4, "pre")]
-    assert live(case, monkeypatch) == from_recording(case, monkeypatch, tmp_path) == []
+    assert live(case) == from_recording(case, tmp_path) == []
 
 
-def test_what_never_ends_is_in_no_recording(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_never_ends_is_in_no_recording(tmp_path: Path) -> None:
     case = CASES[NEVER_ENDED]
-    with written(case, monkeypatch) as (_, process):
+    with written(case) as (_, process):
         assert recorded(process.spans, case.ruling, tmp_path) == []
 
 
@@ -117,10 +103,10 @@ def test_what_never_ends_is_in_no_recording(
     ],
 )
 def test_calls_that_have_no_span_of_their_own_are_counted(
-    name: str, trips: set[str], told: set[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    name: str, trips: set[str], told: set[int], tmp_path: Path
 ) -> None:
     case = CASES[name]
-    with written(case, monkeypatch) as (work, process):
+    with written(case) as (work, process):
         seen = work.found()
         (run,) = recorded(process.spans, case.ruling, tmp_path)
 

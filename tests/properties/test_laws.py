@@ -299,6 +299,7 @@ BOUNDS = {
     "OpenSteps._by_id": 2 * open_steps.NAMED,
     "OpenSteps._named": open_steps.NAMED,
     "OpenSteps._nameless": open_steps.NAMELESS,
+    "OpenSteps._not_made": open_steps.NAMED,
     "Periods._calls": 10,  # half the window of `loop_pattern` above
     "Periods._recent": 20,
     "Periods.matched": 10,

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import openai
 import pytest
 
-from otel_loopguard.testing import ModelServer, model_server
+from otel_loopguard.testing import ModelRequest, ModelServer, model_server
+from otel_loopguard.testing.scripts import Turn as Scripted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
     from openai.types.chat import ChatCompletionFunctionToolParam as ChatTool
     from openai.types.responses import FunctionToolParam, Response, ResponseInputItemParam
@@ -393,3 +396,148 @@ def fail_while_serving(addresses: list[str]) -> None:
 
 def address_of(server: ModelServer) -> str:
     return server.url.removeprefix("http://").removesuffix("/v1")
+
+
+def test_another_script_is_played_between_runs() -> None:
+    with model_server() as server:
+        assert len(run(server, "openai-chat", "m", limit=5)) == 5
+        server.play("finish3")
+        assert len(run(server, "openai-chat", "m", limit=5)) == 3
+        with pytest.raises(ValueError, match="'finnish' does not exist"):
+            server.play("finnish")
+        assert len(run(server, "openai-responses", "m", limit=5)) == 3
+    assert (server.count("endless"), server.count("finish3")) == (5, 6)
+
+
+def test_a_refused_runaway_ends_until_another_script_is_played() -> None:
+    with model_server() as server:
+        run(server, "openai-chat", "m", limit=2)
+        server.refuse("the test is over")
+        for model in ("m", "finish3"):
+            with pytest.raises(openai.BadRequestError, match="the test is over"):
+                run(server, "openai-chat", model, limit=50)
+        server.play("finish3")
+        run(server, "openai-chat", "m", limit=50)
+    assert [each.status for each in server.requests] == [200, 200, 400, 400, 200, 200, 200]
+
+
+@pytest.mark.parametrize("api", ["openai-chat", "openai-responses"])
+def test_each_tool_result_counts_once(api: Api) -> None:
+    with model_server("parallel:2", cap=3) as server:
+        assert server.tool_results == 0
+        run(server, api, "m", limit=3)
+        assert server.tool_results == 4, "what is asked last is not answered"
+        with pytest.raises(openai.BadRequestError):
+            run(server, api, "m", limit=1)
+        run(server, api, "finish3", limit=9)
+    assert server.tool_results == 6, "those of another run are others"
+
+
+def test_a_script_file_is_played_to_its_end_and_not_beyond(tmp_path: Path) -> None:
+    path = tmp_path / "found.jsonl"
+    path.write_text(
+        '{"calls": [{"name": "search", "arguments": {"query": "otel"}}], '
+        '"usage": {"input_tokens": 900, "cached_tokens": 512, "output_tokens": 7}}\n'
+        '{"error": {"status": 400, "message": "as it happened"}}\n'
+        '{"text": "Found", "finish_reason": "length"}\n'
+    )
+    with (
+        model_server(path) as server,
+        openai.OpenAI(base_url=server.url, api_key="none") as client,
+    ):
+        first = ask(client, "openai-chat", "m", [])
+        with pytest.raises(openai.BadRequestError, match="as it happened"):
+            ask(client, "openai-chat", "m", [first])
+        cut = ask(client, "openai-responses", "m", [first])
+        with pytest.raises(openai.BadRequestError, match=r"has 3 turns, and request 4 wants"):
+            ask(client, "openai-chat", "m", [first])
+        server.play(path)
+        again = ask(client, "openai-chat", "m", [])
+    assert [call[1:] for call in first.calls] == [("search", '{"query":"otel"}')]
+    assert (first.tokens, cut.text, cut.ending) == ((900, 512, 7), "Found", "incomplete")
+    assert [call[1:] for call in again.calls] == [call[1:] for call in first.calls]
+    assert [each.status for each in server.requests] == [200, 400, 200, 400, 200]
+    assert server.count(str(path)) == 5
+
+
+def test_a_refused_history_uses_up_no_turn() -> None:
+    turns = [Scripted(text="one"), Scripted(text="two")]
+    with (
+        model_server(turns) as server,
+        openai.OpenAI(base_url=server.url, api_key="none") as client,
+    ):
+        with pytest.raises(openai.BadRequestError, match="call_x"):
+            leave_call_open(client, "openai-chat", "call_x")
+        assert [ask(client, "openai-chat", "m", []).text for _ in turns] == ["one", "two"]
+
+
+def test_slow_answers_take_their_time_and_do_not_hold_each_other_up() -> None:
+    with model_server("slow:1") as server, ThreadPoolExecutor(6) as threads:
+        started = time.monotonic()
+        runs = [threads.submit(run, server, "openai-chat", "m", limit=1) for _ in range(6)]
+        turns = [each.result() for each in runs]
+        taken = time.monotonic() - started
+    assert 1 <= taken < 6
+    assert len({call_id for (turn,) in turns for call_id, _, _ in turn.calls}) == 6
+
+
+def test_whoever_waits_for_a_slow_answer_is_refused_as_well() -> None:
+    arrived = threading.Event()
+    with model_server("slow:600") as server, ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(run, server, "openai-chat", "m", limit=1)
+        while not server.count():
+            arrived.wait(0.01)
+        server.refuse("the test is over")
+        with pytest.raises(openai.BadRequestError, match="the test is over"):
+            waiting.result(timeout=30)
+    assert [(each.status, each.usage) for each in server.requests] == [(400, None)]
+
+
+def test_the_block_is_left_at_once_while_an_answer_is_slow() -> None:
+    arrived = threading.Event()
+    with ThreadPoolExecutor(1) as threads:
+        with model_server("slow:600") as server:
+            waiting = threads.submit(run, server, "openai-chat", "m", limit=1)
+            while not server.count():
+                arrived.wait(0.01)
+        with pytest.raises(openai.BadRequestError, match="about to close"):
+            waiting.result(timeout=30)
+
+
+def test_a_port_that_is_taken_cannot_be_had_and_one_that_was_can() -> None:
+    with model_server() as server:
+        port = int(server.root.rpartition(":")[2])
+        with pytest.raises(OSError, match="in use"), model_server(port=port):
+            pass
+        left_open = http.client.HTTPConnection(address_of(server))
+        left_open.request("GET", "/")
+        assert left_open.getresponse().read()
+    # The server closed that connection, which the system remembers for a while.
+    with closing(left_open), model_server(port=port) as again:
+        assert again.root == server.root
+
+
+def test_each_request_is_told_of_as_it_is_answered() -> None:
+    told: list[ModelRequest] = []
+    with model_server("finish3", on_request=told.append) as server:
+        run(server, "openai-chat", "m", limit=9)
+        assert told == server.requests
+        with pytest.raises(openai.BadRequestError):
+            leave_open(server)
+        assert told == server.requests
+    assert [each.status for each in told] == [200, 200, 200, 400]
+
+
+def leave_open(server: ModelServer) -> None:
+    with openai.OpenAI(base_url=server.url, api_key="none") as client:
+        leave_call_open(client, "openai-chat", "call_x")
+
+
+@pytest.mark.parametrize("api", ["openai-chat", "openai-responses"])
+@pytest.mark.parametrize(("script", "turns"), [("finish:5", 5), ("finish:1", 1), ("poll:4", 5)])
+def test_a_healthy_run_ends_by_itself(api: Api, script: str, turns: int) -> None:
+    with model_server() as server:
+        played = run(server, api, script, limit=50)
+    assert len(played) == turns
+    assert played[-1].text == "The final answer is 42."
+    assert server.tool_results == turns - 1

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from types import SimpleNamespace
 
 import pytest
 from opentelemetry import baggage, context
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import Context
 
-from otel_loopguard import Policy, guarded_run, open_runs, run_finder, semconv
+from otel_loopguard import Policy, guarded_run, open_runs, semconv
 from tests._tracing import Traced
 
 TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.arguments": "{}"}
@@ -86,12 +85,9 @@ def test_a_name_that_is_none_names_no_run(process: Traced, name: object) -> None
     assert process.total("loopguard.runs") == 1
 
 
-def test_after_a_long_silence_the_name_is_that_of_another_run(
-    process: Traced, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_long_silence_the_name_is_that_of_another_run(process: Traced) -> None:
     now_s = [1_000.0]
-    monkeypatch.setattr(run_finder, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
-    process.guard(Policy.none().with_limits(max_tool_calls=1))
+    process.guard(Policy.none().with_limits(max_tool_calls=1), clock=lambda: now_s[0])
     call(process, named("a"), 2)
     now_s[0] += open_runs.IDLE_S - 1
     call(process, named("a"))

@@ -6,15 +6,23 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
+from multiprocessing import TimeoutError as ProcessTimeout
+from multiprocessing import get_context
 from typing import Any
 
+import httpx
 import pytest
 from openai import AsyncOpenAI, OpenAI
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
 from otel_loopguard import (
+    LoopGuard,
     LoopGuardSpanProcessor,
     Policy,
     RunAborted,
@@ -24,6 +32,7 @@ from otel_loopguard import (
 )
 from otel_loopguard.options.kinds import AbortException
 from otel_loopguard.testing import ModelServer, model_server
+from otel_loopguard.testing._loopback import serving
 from tests._tracing import Traced
 
 TWO_CALLS = Policy.none().with_limits(max_llm_calls=2)
@@ -248,6 +257,54 @@ def test_a_thread_pool_hands_it_on(process: Traced) -> None:
         with pytest.raises(RunInterrupted):
             pool.submit(copy_context().run, stop, guard).result()
         assert pool.submit(int, "1").result() == 1, "its thread works on"
+
+
+def interrupted() -> None:
+    """Do what a job does whose run is stopped."""
+    raise RunInterrupted(LoopGuard().report(), "order-4711")
+
+
+def working() -> bool:
+    """Do what any other job does."""
+    return True
+
+
+def test_an_executor_of_processes_hands_it_on() -> None:
+    pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+    with pool, pytest.raises(RunInterrupted) as raised:
+        pool.submit(interrupted).result()
+    assert raised.value.aborted.run_id == "order-4711"
+
+
+def test_a_job_of_a_pool_of_processes_never_comes_back() -> None:
+    with get_context("spawn").Pool(1) as pool:
+        assert pool.apply(working), "its process is there, and has imported what it needs"
+        with pytest.raises(ProcessTimeout):
+            pool.apply_async(interrupted).get(timeout=1)
+
+
+@pytest.mark.parametrize("is_ordinary", [True, False])
+def test_handlers_for_exceptions_of_a_web_server_are_not_called(*, is_ordinary: bool) -> None:
+    called: list[str] = []
+
+    def endpoint(_: Request) -> Response:
+        try:
+            interrupted()
+        except RunInterrupted as error:
+            if is_ordinary:
+                raise error.aborted from None
+            raise
+        raise AssertionError
+
+    def handler(_: Request, error: Exception) -> Response:
+        called.append(type(error).__name__)
+        return PlainTextResponse("handled", 500)
+
+    application = Starlette(routes=[Route("/", endpoint)], exception_handlers={Exception: handler})
+    with serving(application, name="test-server") as root:
+        answer = httpx.get(root)
+    assert answer.status_code == 500
+    assert called == (["RunAborted"] if is_ordinary else [])
 
 
 def test_a_thread_of_its_own_dies_of_it_as_of_any_exception(

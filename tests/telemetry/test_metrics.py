@@ -77,6 +77,7 @@ def test_series_exist_at_zero_from_the_start(process: Traced) -> None:
             "loopguard.abort.requests": [
                 "abort.hook=cancel: 0",
                 "abort.hook=gate: 0",
+                "abort.hook=integration: 0",
                 "abort.hook=print: 0",
                 "abort.hook=veto: 0",
             ],
@@ -87,6 +88,9 @@ def test_series_exist_at_zero_from_the_start(process: Traced) -> None:
                 "abort.hook=gate abort.result=failed: 0",
                 "abort.hook=gate abort.result=ok: 0",
                 "abort.hook=gate abort.result=timeout: 0",
+                "abort.hook=integration abort.result=failed: 0",
+                "abort.hook=integration abort.result=ok: 0",
+                "abort.hook=integration abort.result=timeout: 0",
                 "abort.hook=print abort.result=failed: 0",
                 "abort.hook=print abort.result=ok: 0",
                 "abort.hook=print abort.result=timeout: 0",

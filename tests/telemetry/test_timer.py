@@ -14,7 +14,14 @@ from typing import Any
 
 import pytest
 
-from otel_loopguard import AbortRequest, Policy, RunAborted, guarded_run
+from otel_loopguard import (
+    AbortRequest,
+    LoopGuardSpanProcessor,
+    Policy,
+    PolicyError,
+    RunAborted,
+    guarded_run,
+)
 from otel_loopguard.live_spans import record_of
 from otel_loopguard.replay.recorded_spans import replay_spans
 from tests._tracing import Traced
@@ -47,6 +54,79 @@ def found(process: Traced) -> list[tuple[str, str]]:
 
 
 # -------------------------------------------------------------------------- what hangs is noticed
+
+
+@pytest.mark.parametrize(
+    ("limit", "rule"), [({"max_duration_s": 60}, "time_budget"), ({"max_idle_s": 60}, "idle_run")]
+)
+def test_a_clock_that_is_moved_by_hand_is_the_one_that_counts(
+    process: Traced, limit: dict[str, float], rule: str
+) -> None:
+    now_s, stopped = [0.0], threading.Event()
+
+    def note(_: AbortRequest) -> None:
+        stopped.set()
+
+    process.guard(limits(**limit), clock=lambda: now_s[0], abort_hooks=[note], abort=())
+    with process.agent(), process.tool():
+        assert not stopped.wait(0.05)
+        now_s[0] = 60.5
+        assert stopped.wait(PATIENCE_S)
+
+    assert found(process) == [(rule, "abort")]
+
+
+def test_what_cannot_be_called_is_no_clock() -> None:
+    no_clock: Any = 5.0
+    with pytest.raises(PolicyError, match="clock: expected a callable"):
+        LoopGuardSpanProcessor(limits(max_duration_s=60), clock=no_clock)
+
+
+def test_no_clock_is_read_while_there_is_no_run(process: Traced) -> None:
+    reads: list[float] = []
+
+    def clock() -> float:
+        reads.append(time.monotonic())
+        return reads[-1]
+
+    stopped = threading.Event()
+
+    def note(_: AbortRequest) -> None:
+        stopped.set()
+
+    process.guard(limits(max_duration_s=0.2), clock=clock, abort_hooks=[note], abort=())
+    with process.agent():
+        process.work(1)
+    time.sleep(0.1)
+    before = len(reads)
+    time.sleep(0.3)
+    assert len(reads) == before
+    with process.agent(), process.tool():
+        assert stopped.wait(PATIENCE_S), "the next run is watched again"
+
+
+def test_a_clock_that_fails_is_a_fault_and_no_end_of_the_watch(
+    process: Traced, caplog: pytest.LogCaptureFixture
+) -> None:
+    fails, stopped = threading.Event(), threading.Event()
+
+    def clock() -> float:
+        if fails.is_set():
+            raise RuntimeError("no time")
+        return time.monotonic()
+
+    def note(_: AbortRequest) -> None:
+        stopped.set()
+
+    process.guard(limits(max_duration_s=0.2), clock=clock, abort_hooks=[note], abort=())
+    with process.agent():
+        fails.set()
+        wait_for(lambda: "the loop guard failed" in caplog.text)
+        (thread,) = timers()
+        assert thread.is_alive()
+        fails.clear()
+    with process.agent(), process.tool():
+        assert stopped.wait(PATIENCE_S)
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,12 @@ from otel_loopguard import (
     UNKNOWN,
     AbortHook,
     AbortRequest,
+    AgentResult,
     Decision,
     LoopGuard,
     LoopGuardError,
     LoopGuardSpanProcessor,
+    ModelTurn,
     Policy,
     RecordDropped,
     RunAborted,
@@ -25,7 +27,9 @@ from otel_loopguard import (
     RunReport,
     Stats,
     Step,
+    Tool,
     ToolCall,
+    TurnRequest,
     Violation,
     abort_of,
     can_drop,
@@ -33,9 +37,12 @@ from otel_loopguard import (
     install,
     read_policy,
     record_dropped,
+    run_agent,
+    run_agent_async,
     signal_process,
     webhook,
 )
+from otel_loopguard.testing import Capture, EndlessModel, assert_stops
 
 
 def engine() -> None:
@@ -168,3 +175,41 @@ def caught(exception: BaseException) -> RunReport | None:
 
 def unknown() -> Step:
     return Step(kind="tool", name="search", arguments=UNKNOWN)
+
+
+def model(request: TurnRequest) -> ModelTurn:
+    return ModelTurn(text=request.messages[0].text)
+
+
+async def awaited_model(request: TurnRequest) -> ModelTurn:
+    return model(request)
+
+
+async def loops() -> None:
+    tools = [Tool(name="search", call=len, parameters={"type": "object"}, finish=True)]
+    result = run_agent(model, "hello", tools, max_steps=8, temporary=(TimeoutError,), agent="a")
+    assert_type(result, AgentResult)
+    assert_type(result.report, RunReport)
+    assert_type(result.history[0].text, str)
+    assert_type(result.aborted, "RunAborted | None")
+    assert_type(await run_agent_async(awaited_model, result.history, deadline_s=5), AgentResult)
+    assert_type(await run_agent_async(model, "hello", clock=float), AgentResult)
+    run_agent(awaited_model, "hello")  # type: ignore[arg-type]  # nobody awaits it
+    run_agent(model, "hello", max_stepps=8)  # type: ignore[call-arg]  # there is no such option
+    run_agent(model, "hello", max_steps=None)  # type: ignore[arg-type]  # no limit is switched off
+
+
+async def agent() -> str:
+    return "done"
+
+
+async def testing_kit(capture: Capture) -> None:
+    with Capture(contents=True) as other:
+        other.assert_stops(agent, rule="step_budget", model_calls=5, timeout=None)
+    assert_type(capture.assert_stops(agent, model=EndlessModel("search")), "RunReport | None")
+    assert_type(await capture.assert_stops_async(agent()), "RunReport | None")
+    assert_type(capture.assert_completes(agent), object)
+    assert_type(capture.violations, "tuple[Violation, ...]")
+    assert_type(capture.reports, "tuple[RunReport, ...]")
+    assert_type(assert_stops(agent, timeout=5), "RunReport | None")
+    assert_stops(agent, modelcalls=5)  # type: ignore[call-arg]  # there is no such expectation

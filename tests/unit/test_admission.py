@@ -426,6 +426,25 @@ def test_a_call_that_a_request_has_made_lets_no_other_request_pass(process: Trac
             another.run(make, guard)
 
 
+@pytest.mark.parametrize("refused_in", ["its span", "another context"])
+def test_a_call_that_is_seen_after_the_trip_is_not_taken_for_one_that_is_refused(
+    process: Traced, refused_in: str
+) -> None:
+    guard = process.guard(limit(1), mode="enforce")
+    with guarded_run() as run:
+        elsewhere = contextvars.copy_context()
+        with request(guard):
+            with pytest.raises(RunAborted):
+                elsewhere.copy().run(make, guard)
+            with process.chat(), pytest.raises(RunAborted):
+                context = (
+                    elsewhere if refused_in == "another context" else contextvars.copy_context()
+                )
+                context.run(make, guard)
+    assert run.report is not None
+    assert run.report.model_calls == 1
+
+
 # ------------------------------------------------------------------------------ at the same time
 
 

@@ -339,6 +339,7 @@ def test_preparing_a_model_call_of_llama_index_is_none():
             "final_answer",
         ),
         (openinference("TOOL", {}, name="finish.__call__", package="dspy"), "finish"),
+        (openinference("TOOL", {}, name="submit.acall", package="dspy"), "submit"),
     ],
 )
 def test_answering_by_a_tool_is_no_execution(record: SpanRecord, name: str):

@@ -67,6 +67,7 @@ class Operation(str, enum.Enum):
         (openinference("TOOL", {}), "tool", "span"),
         (span("search.run", {KIND: "TOOL"}), "tool", "search"),
         (span("search.__call__", {KIND: "TOOL"}), "tool", "search"),
+        (span("search.acall", {KIND: "TOOL"}), "tool", "search"),
         (openinference("LLM", {"llm.model_name": "m"}), "llm", "m"),
         (openinference("llm", {}), "llm", ""),
         (openinference("AGENT", {"agent.name": "a"}), "agent", "a"),

@@ -63,7 +63,7 @@ def test_what_is_nearly_json_is_text(text: str):
 
 def test_what_is_told_of_no_run_counts_for_none():
     guard = LoopGuard()
-    guard.delegated()
+    guard.not_executed()
     guard.called_unseen(2)
     assert guard.stats().tool_calls == 0
 

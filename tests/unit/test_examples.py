@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -12,3 +14,21 @@ def test_the_stopped_agent_is_the_one_that_getting_started_shows():
     page = (ROOT / "docs" / "getting-started.md").read_text("utf-8")
     shown = [block.split("```\n")[0] for block in page.split("```py\n")[1:]]
     assert shown == [(ROOT / "examples" / "stopped_agent.py").read_text("utf-8")]
+
+
+def test_the_reference_loop_completes_and_is_stopped():
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "run_agent.py"],
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+
+    assert done.stdout.splitlines() == [
+        "complete: 2 model calls, 1 tool calls, rule None, output 'I have found nothing.'",
+        "repeated_call: 5 model calls, 5 tool calls, rule repeated_result, output None",
+    ]
+    assert done.stderr == ""

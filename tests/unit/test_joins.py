@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from otel_loopguard import Policy, joins
+from otel_loopguard import LoopGuard, Policy, joins
 from otel_loopguard.joins import Joins, Key
 from otel_loopguard.runs import Run
 from otel_loopguard.slots import CURRENT, Slot
@@ -245,7 +245,7 @@ def test_model_calls_in_each_other_wait_for_the_end_together() -> None:
 
 
 def a_run() -> Run:
-    return Run("r", "joined", Policy.none(), Slot())
+    return Run("r", "joined", LoopGuard(Policy.none()), Slot())
 
 
 def test_the_first_id_that_is_known_counts_and_the_last_run_that_named_it() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from otel_loopguard import Policy, misplaced
+from otel_loopguard import LoopGuard, Policy, misplaced
 from otel_loopguard.misplaced import Unattached, in_its_place
 from otel_loopguard.runs import Run
 from otel_loopguard.slots import Slot
@@ -65,7 +65,7 @@ def test_one_that_has_shown_its_call_is_none() -> None:
 
 def test_if_the_run_is_known_it_is_one_of_that() -> None:
     spans = Open()
-    own, other = (Run("r", "agent", Policy.none(), Slot()) for _ in range(2))
+    own, other = (Run("r", "agent", LoopGuard(Policy.none()), Slot()) for _ in range(2))
     first, second = spans.start(1), spans.start(2)
     first.run, second.run = own, other
 
@@ -77,7 +77,7 @@ def test_if_the_run_is_known_it_is_one_of_that() -> None:
 
 def test_a_call_of_somebody_is_not_stopped_with_a_run_that_has_tripped() -> None:
     spans = Open()
-    run = Run("r", "agent", Policy.none().with_limits(max_steps=1), Slot())
+    run = Run("r", "agent", LoopGuard(Policy.none(), max_steps=1), Slot())
     only = spans.start(1)
     only.run = run
     for _ in range(2):

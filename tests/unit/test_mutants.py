@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from scripts.mutants import known as known_module
 from scripts.mutants import tests as tests_module
+from scripts.mutants.in_place import functions_of
 from scripts.mutants.known import Known
 from scripts.mutants.mutations import mutated, mutations_of
 
@@ -130,3 +132,13 @@ def test_all_tests_that_are_named_are_there():
         "guard.py",
         "detectors/sweep.py",
     ]
+
+
+def test_functions_are_found_although_the_collector_was_told_to_leave_them_alone():
+    gc.freeze()
+    try:
+        found = functions_of(Path(known_module.__file__ or ""))
+    finally:
+        gc.freeze()
+
+    assert {"fates", "forget", "learn"} <= {function.__name__ for function in found}

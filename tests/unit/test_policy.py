@@ -462,7 +462,7 @@ class TestErrors:
                 {"m" * 300: 3},
                 (
                     f"{'m' * 200}...: there is no such option here; expected one of mode, scope, "
-                    "limits, rules, tools, agents, usage, masking"
+                    "steer, limits, rules, tools, agents, usage, masking"
                 ),
             ),
             (

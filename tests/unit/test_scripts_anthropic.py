@@ -109,7 +109,7 @@ def test_a_request_is_read() -> None:
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1"}]},
         ],
     }
-    request = read_request(json.dumps(body).encode())
+    request = read_request(json.dumps(body).encode(), {})
     assert (request.model, request.stream, request.tool_results) == ("endless", True, 1)
     assert request.tools == (OfferedTool(name="search", parameters={"type": "object"}),)
     assert [(each.kind, each.call_id) for each in request.history] == [
@@ -128,11 +128,57 @@ def test_a_request_is_read() -> None:
 )
 def test_a_body_that_is_no_request_is_refused_with_the_place(body: bytes, said: str) -> None:
     with pytest.raises(RequestError, match=said):
-        ANTHROPIC_MESSAGES.read(body)
+        ANTHROPIC_MESSAGES.read(body, {})
 
 
 def test_a_refusal_has_the_shape_of_the_providers() -> None:
-    assert ANTHROPIC_MESSAGES.error("no") == {
+    assert ANTHROPIC_MESSAGES.error(400, "no") == {
         "type": "error",
         "error": {"type": "invalid_request_error", "message": "no"},
+        "request_id": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("turn", "reason", "blocks"),
+    [
+        (Turn(text="so", calls=CALLS), "tool_use", ["text", "tool_use", "tool_use"]),
+        (Turn(), "end_turn", []),
+        (Turn(text="so", finish_reason="length"), "max_tokens", ["text"]),
+        (Turn(finish_reason="content_filter"), "refusal", []),
+    ],
+)
+def test_a_turn_of_any_kind(turn: Turn, reason: str, blocks: list[str]) -> None:
+    body = json.loads(json.dumps(write_reply(reply_of(turn))))
+    assert (body["stop_reason"], [block["type"] for block in body["content"]]) == (reason, blocks)
+    events = json.loads(json.dumps(events_of(turn)))
+    begun = [each["content_block"]["type"] for each in events if "content_block" in each]
+    assert begun == blocks
+    assert events[-2]["delta"]["stop_reason"] == reason
+
+
+def test_what_is_cut_is_streamed_as_it_is_and_what_is_no_json_is_not() -> None:
+    call = ScriptedCall(name="search", arguments={"a": 1}, text='{"b"')
+    assert partial_json(Turn(calls=(call,), finish_reason="length")) == '{"b"'
+    assert partial_json(Turn(calls=(call,))) == '{"a":1}'
+
+
+def partial_json(turn: Turn) -> str:
+    events = json.loads(json.dumps(events_of(turn)))
+    return "".join(each["delta"].get("partial_json", "") for each in events if "delta" in each)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (401, "authentication_error"),
+        (418, "invalid_request_error"),
+        (429, "rate_limit_error"),
+        (502, "api_error"),
+        (529, "overloaded_error"),
+    ],
+)
+def test_an_error_has_the_body_of_the_provider(status: int, kind: str) -> None:
+    error = {"type": kind, "message": "no"}
+    expected = {"type": "error", "error": error, "request_id": None}
+    assert ANTHROPIC_MESSAGES.error(status, "no") == expected

@@ -19,7 +19,7 @@ SECONDS = "expected a number of seconds above 0, of a million at most"
 NUMBER = "expected a whole number of at least 1 (0 switches it off)"
 PAIRS = "expected names and values, such as"
 RULE = "expected on, off, or thresholds such as warn=3,abort=5"
-STOPS = "expected any of gate, veto, cancel with commas between them, or none"
+STOPS = "expected any of integration, gate, veto, cancel with commas between them, or none"
 NO_VARIABLE = "there is no such variable"
 
 
@@ -92,6 +92,7 @@ def test_each_takes_what_its_option_takes(name: str) -> None:
     texts: dict[tuple[str, ...], str] = {
         ("mode",): "observe",
         ("scope",): "agent",
+        ("steer",): "on",
         ("limits", "max_calls_per_tool"): "a=3",
         ("limits", "compare_arguments"): "false",
         ("usage", "input_includes_cache"): "true",
@@ -104,7 +105,8 @@ def test_each_takes_what_its_option_takes(name: str) -> None:
 
     assert read_configuration({name: text}).policy != Policy()
     with pytest.raises(PolicyError, match=rf"^{name}[.:\[]|^{name} "):
-        read_configuration({name: "(" if path[0] == "masking" else "no such value"})
+        wrong = {"masking": "(", "steer": "{tool.name}"}
+        read_configuration({name: wrong.get(path[0], "no such value")})
 
 
 def test_those_of_the_processor() -> None:
@@ -171,7 +173,7 @@ def test_nothing_but_blanks_is_not_set() -> None:
         ("HOOK_TIMEOUT_S", "0", f"HOOK_TIMEOUT_S: {SECONDS}, got 0"),
         ("HOOK_TIMEOUT_S", "soon", f"HOOK_TIMEOUT_S: {SECONDS}, got 'soon'"),
         ("LOG_EVENTS", "yes", "LOG_EVENTS: expected true or false, got 'yes'"),
-        ("ABORT", "gate,integration", f"ABORT: {STOPS}, got 'gate,integration'"),
+        ("ABORT", "gate,integrations", f"ABORT: {STOPS}, got 'gate,integrations'"),
         (
             "ABORT_EXCEPTION",
             "BaseException",

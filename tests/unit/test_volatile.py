@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from otel_loopguard.canonical import UNKNOWN, canonical
+from otel_loopguard.values._volatile_parts import moments_in
 from otel_loopguard.values.volatile import (
     DURATION_KEYS,
     DURATION_UNITS,
@@ -303,3 +304,18 @@ def test_a_megabyte_takes_no_longer_than_a_thousand_kilobytes(pattern: bytes) ->
     Masking().masked_arguments(text)
 
     assert time.process_time() - started < 10.0, "quadratic time would be hours"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param(
+            "at 12:34:56 and 2026-11-29T12:34Z", ["12:34:56", "2026-11-29T12:34Z"], id="two"
+        ),
+        pytest.param("Nov 29, 2026 12:34:56 UTC", ["Nov 29, 2026 12:34:56 UTC"], id="one-whole"),
+        pytest.param("\u00fc\u00fc 12:34:56", ["12:34:56"], id="behind-other-letters"),
+        pytest.param("on 2026-11-29", [], id="a-day-is-none"),
+    ],
+)
+def test_where_moments_stand_in_a_text(text: str, found: list[str]):
+    assert [text[start:end] for start, end in moments_in(text)] == found
