@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias, cast
 
 from otel_loopguard.decisions import RunReport
@@ -61,6 +61,10 @@ REFUSALS: Mapping[AbortException, Refusal] = {"ordinary": RunAborted, "base": Ru
 """What calls are refused with, as options name it."""
 
 
+def _never(_: BaseException) -> bool:
+    return False
+
+
 def abort_of(exception: BaseException | None) -> RunAborted | None:
     """Return the `RunAborted` that an exception is, wraps or groups; `None` if there is none.
 
@@ -75,8 +79,13 @@ def abort_of(exception: BaseException | None) -> RunAborted | None:
     return None
 
 
-def parts_of(exception: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception, and those that it wraps or groups."""
+def parts_of(
+    exception: BaseException | None, fails_by_itself: Callable[[BaseException], bool] = _never
+) -> Iterator[BaseException]:
+    """Yield an exception, and those that it wraps or groups.
+
+    What was being handled when one came that `fails_by_itself` is none of its parts.
+    """
     waiting = [exception]
     met: set[int] = set()
     while waiting:
@@ -86,7 +95,7 @@ def parts_of(exception: BaseException | None) -> Iterator[BaseException]:
         met.add(id(found))
         yield found
         grouped: object = getattr(found, "exceptions", None)  # a group; no type before 3.11
-        waiting += [found.__context__, found.__cause__]
+        waiting += [None if fails_by_itself(found) else found.__context__, found.__cause__]
         if isinstance(grouped, tuple):
             members = cast("tuple[object, ...]", grouped)
             waiting += [member for member in members if isinstance(member, BaseException)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from types import NoneType
@@ -27,7 +28,7 @@ class ModelRefusedError(RuntimeError):
     """A model was told to answer no more. No client or framework takes it for a passing error."""
 
 
-class Double:
+class Double(ABC):
     """What the models here have in common: they count, can be refused, and look at nothing."""
 
     def __init__(self, name: str) -> None:
@@ -108,8 +109,8 @@ class Double:
 
         return OpenAIAgentsDouble(self, tracer_provider)
 
-    def _turn(self, number: int, offered: Sequence[OfferedTool]) -> ModelTurn:
-        raise NotImplementedError
+    @abstractmethod
+    def _turn(self, number: int, offered: Sequence[OfferedTool]) -> ModelTurn: ...
 
 
 async def let_others_run() -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
-from otel_loopguard.abort.aborted import RunAborted, RunInterrupted
+from otel_loopguard.abort.aborted import RunAborted, RunInterrupted, parts_of
 from otel_loopguard.decisions import LoopGuardError
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def stops_in(error: BaseException | None) -> tuple[Stop, ...]:
     What is raised while a stop is handled, without `from`, wraps it only if it may be a framework's
     own: an assertion that fails there, or an outcome of a test runner, does not.
     """
-    parts = tuple(_parts_of(error))
+    parts = tuple(parts_of(error, _is_failure))
     if any(_is_failure(part) for part in parts[1:] if part.__context__ is None):
         return ()  # a group has it beside the stop
     found = [part.aborted if isinstance(part, RunInterrupted) else part for part in parts]
@@ -59,25 +58,7 @@ def is_outcome(error: BaseException | None) -> TypeIs[BaseException]:
 
 def _is_failure(error: BaseException) -> bool:
     """Say whether it is a mistake in code, or what a test runner ends a test with."""
-    if isinstance(error, (RunInterrupted, asyncio.CancelledError)) or _members_of(error):
+    is_group = isinstance(getattr(error, "exceptions", None), tuple)  # no type before 3.11
+    if is_group or isinstance(error, (RunInterrupted, asyncio.CancelledError)):
         return False
     return isinstance(error, _MISTAKES) or not isinstance(error, Exception)
-
-
-def _members_of(error: BaseException) -> tuple[object, ...]:
-    grouped: object = getattr(error, "exceptions", None)  # a group; no type before 3.11
-    return cast("tuple[object, ...]", grouped) if isinstance(grouped, tuple) else ()
-
-
-def _parts_of(error: BaseException | None) -> Iterator[BaseException]:
-    waiting = [error]
-    met: set[int] = set()
-    while waiting:
-        found = waiting.pop()
-        if found is None or id(found) in met:
-            continue
-        met.add(id(found))
-        yield found
-        waiting += [None if _is_failure(found) else found.__context__, found.__cause__]
-        members = _members_of(found)
-        waiting += [member for member in members if isinstance(member, BaseException)]

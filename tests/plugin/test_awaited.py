@@ -69,10 +69,16 @@ async def test_no_model_to_tell(loopguard):
     await loopguard.assert_stops_async(spins, timeout=0.2)
 
 {mark}
-async def test_nothing_is_left(loopguard):
+async def test_nothing_is_left(loopguard, model):
     import threading
-    assert [t.name for t in threading.enumerate() if t.name.startswith("loopguard")] == []
-    assert len(asyncio.all_tasks()) <= {tasks}
+    before = asyncio.all_tasks()
+    with pytest.raises(AssertionError):
+        await loopguard.assert_stops_async(lambda: awaited(model.awaited), model=model, timeout=0.2)
+    assert asyncio.all_tasks() == before
+    watches = [each for each in threading.enumerate() if each.name.startswith("loopguard")]
+    for each in watches:
+        each.join(5)
+    assert not any(each.is_alive() for each in watches)
 
 {mark}
 @pytest.mark.loopguard(trips="llm_call_budget", at=6)
@@ -96,7 +102,7 @@ ENDED = {
 
 
 def test_pytest_asyncio(sessions: Sessions) -> None:
-    tests = TESTS.format(mark="@pytest.mark.asyncio", tasks=1)
+    tests = TESTS.format(mark="@pytest.mark.asyncio")
 
     session = sessions.run(LOOP + RUNS + tests, "-p", "no:anyio")
 
@@ -111,7 +117,7 @@ def test_anyio(sessions: Sessions) -> None:
 def anyio_backend():
     return "asyncio"
 """
-    tests = TESTS.format(mark="@pytest.mark.anyio", tasks=2)
+    tests = TESTS.format(mark="@pytest.mark.anyio")
 
     session = sessions.run(LOOP + RUNS + backend + tests, "-p", "no:asyncio")
 
@@ -151,7 +157,10 @@ def test_swallows(loopguard):
 
 def test_nothing_is_left():
     import threading
-    assert [t.name for t in threading.enumerate() if t.name.startswith("loopguard")] == []
+    watches = [each for each in threading.enumerate() if each.name.startswith("loopguard")]
+    for each in watches:
+        each.join(5)
+    assert not any(each.is_alive() for each in watches)
 """
     )
 
