@@ -53,7 +53,7 @@ def test_a_span_that_is_measured_counts_once(process: Traced) -> None:
 
 def test_what_a_measured_callback_raises_leaves_it(process: Traced) -> None:
     process.guard(Policy.none().with_limits(max_tool_calls=1), mode="enforce")
-    spans(process, 9)  # the second call's start is the first to be measured
+    spans(process, 9)  # the eleventh, which is measured, is the call that is refused
     with pytest.raises(RunAborted), guarded_run():
         for _ in range(3):
             with process.tracer.start_as_current_span(
@@ -61,7 +61,7 @@ def test_what_a_measured_callback_raises_leaves_it(process: Traced) -> None:
             ):
                 pass
 
-    assert measured(process) == {"start": 1}
+    assert measured(process) == {"start": 1, "end": 1}
 
 
 def test_a_meter_that_fails_harms_nobody(process: Traced, monkeypatch: pytest.MonkeyPatch) -> None:
