@@ -11,15 +11,15 @@ out, and they are put back here.
 from __future__ import annotations
 
 try:
-    import opentelemetry.exporter.prometheus  # noqa: F401 - missing without the extra
+    from otel_loopguard.prometheus.exporter import OpenMetricsExporter
+    from otel_loopguard.prometheus.reader import OpenMetricsReader
 except ModuleNotFoundError as error:
+    if "prometheus" not in (error.name or ""):
+        raise
     raise ModuleNotFoundError(
-        "otel_loopguard.prometheus needs packages that are not installed: "
-        f"pip install 'otel-loopguard[prometheus]' ({error})",
+        f"otel_loopguard.prometheus needs {error.name!r}; "
+        "install it with: pip install 'otel-loopguard[prometheus]'",
         name=error.name,
     ) from error
-
-from otel_loopguard.prometheus.exporter import OpenMetricsExporter
-from otel_loopguard.prometheus.reader import OpenMetricsReader
 
 __all__ = ["OpenMetricsExporter", "OpenMetricsReader"]

@@ -1,4 +1,4 @@
-"""What a registry of `prometheus_client` asks for metrics: the stock translation, with exemplars."""
+"""What a registry of `prometheus_client` asks for metrics: stock translation, and exemplars."""
 
 from __future__ import annotations
 

@@ -15,7 +15,9 @@ from opentelemetry import trace
 from opentelemetry.sdk.metrics.export import HistogramDataPoint, NumberDataPoint
 from prometheus_client.core import Exemplar, Metric
 from prometheus_client.samples import Sample
-from prometheus_client.utils import floatToGoString
+from prometheus_client.utils import (
+    floatToGoString,  # pyright: ignore[reportUnknownVariableType] -- has no types
+)
 
 Series: TypeAlias = tuple[str, frozenset[tuple[str, str]]]
 """A sample's name and labels."""
@@ -43,15 +45,15 @@ def with_exemplars(
         elif family.type == "histogram" and "le" in sample.labels:
             limit = float(sample.labels["le"])
             # OpenMetrics wants `5.0` where bounds that are whole numbers are written as `5`.
-            shown = sample._replace(labels={**sample.labels, "le": floatToGoString(limit)})
+            shown = sample._replace(labels={**sample.labels, "le": _number(limit)})
         else:
             yield sample
             continue
-        series = (shown.name, frozenset(shown.labels.items()))
         fitting = [each for each in found if below < each.value <= limit]
+        below = limit if family.type == "histogram" else below
+        series: Series = (shown.name, frozenset(shown.labels.items()))
         if series in before:
             fitting.append(before[series])
-        below = limit if family.type == "histogram" else below
         if fitting:
             latest[series] = max(fitting, key=_moment)
             shown = shown._replace(exemplar=latest[series])
@@ -71,6 +73,11 @@ def _readable(point: NumberDataPoint | HistogramDataPoint) -> Iterable[Exemplar]
                 "span_id": trace.format_span_id(each.span_id),
             }
             yield Exemplar(labels, float(each.value), each.time_unix_nano / 1e9)
+
+
+def _number(value: float) -> str:
+    text: str = floatToGoString(value)  # type: ignore[no-untyped-call]
+    return text
 
 
 def _moment(exemplar: Exemplar) -> float:

@@ -72,8 +72,8 @@ def _serving(registry: CollectorRegistry, host: str, port: int | str) -> Metrics
         return MetricsServer(registry, host, int(port))
     except (OSError, OverflowError, ValueError) as error:
         _logger.error(  # noqa: TRY400 - one line: the place says nothing more
-            "No metrics are served at http://%s:%s%s (%s: %s); they are recorded all the same. Name "
-            "another port or host by `port`, `host`, %s or %s, or give each process its own.",
+            "No metrics are served at http://%s:%s%s (%s: %s); they are recorded all the same. "
+            "Name another port or host by `port`, `host`, %s or %s; each process needs its own.",
             *(host, port, PATH, type(error).__name__, error),
             *(OTEL_EXPORTER_PROMETHEUS_PORT, OTEL_EXPORTER_PROMETHEUS_HOST),
         )

@@ -17,6 +17,8 @@ from opentelemetry.sdk.metrics.export import (
     Metric,
     MetricsData,
     NumberDataPoint,
+    ResourceMetrics,
+    ScopeMetrics,
     Sum,
 )
 
@@ -29,14 +31,16 @@ def pieces(data: MetricsData) -> Iterator[tuple[MetricsData, Point | None]]:
         for scope in resource.scope_metrics:
             for metric in scope.metrics:
                 for single, point in _singles(metric):
-                    alone = replace(scope, metrics=[single])
-                    yield MetricsData([replace(resource, scope_metrics=[alone])]), point
+                    within = ScopeMetrics(scope.scope, [single], scope.schema_url)
+                    around = ResourceMetrics(resource.resource, [within], resource.schema_url)
+                    yield MetricsData([around]), point
 
 
 def _singles(metric: Metric) -> Iterator[tuple[Metric, Point | None]]:
-    found: Any = metric.data
-    if not isinstance(found, (Gauge, Histogram, Sum)):
+    if not isinstance(metric.data, (Gauge, Histogram, Sum)):
         yield metric, None
         return
+    found: Any = metric.data
     for point in found.data_points:
-        yield replace(metric, data=replace(found, data_points=[point])), point
+        single: Any = replace(found, data_points=[point])
+        yield Metric(metric.name, metric.description, metric.unit, single), point

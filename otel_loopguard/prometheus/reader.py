@@ -78,14 +78,16 @@ class OpenMetricsReader(PrometheusMetricReader):
         self, metrics_data: MetricsData, timeout_millis: float = 10_000, **kwargs: Any
     ) -> None:
         if self._with_exemplars is None:
-            super()._receive_metrics(metrics_data, timeout_millis, **kwargs)
+            stock: Any = super()
+            stock._receive_metrics(metrics_data, timeout_millis, **kwargs)  # noqa: SLF001 - our own
         else:
             self._received.data = metrics_data
 
     def shutdown(self, timeout_millis: float = 30_000, **kwargs: Any) -> None:
         """Take the metrics out of the registry."""
         if self._with_exemplars is None:
-            super().shutdown(timeout_millis, **kwargs)
+            stock: Any = super()
+            stock.shutdown(timeout_millis, **kwargs)
         else:
             with suppress(KeyError):  # a second shutdown
                 self.registry.unregister(self._with_exemplars)

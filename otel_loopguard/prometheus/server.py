@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import logging
 import socket
+import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from socketserver import TCPServer, ThreadingMixIn
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
-from prometheus_client import CollectorRegistry, make_wsgi_app
+import prometheus_client
+from prometheus_client import CollectorRegistry
 
 from otel_loopguard.forks import in_children
 
-if TYPE_CHECKING:
-    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
-
 _logger = logging.getLogger(__name__)
+
+Application: TypeAlias = Callable[[dict[str, Any], Callable[..., object]], Iterable[bytes]]
+"""By WSGI; the standard library has names for the types from Python 3.11 on."""
 
 PATH = "/metrics"
 
@@ -93,12 +95,13 @@ class _Listener(ThreadingMixIn, WSGIServer):
     def server_bind(self) -> None:
         """Bind without asking the DNS for the host's full name, which may take seconds."""
         TCPServer.server_bind(self)
-        self.server_name, self.server_port = self.server_address[:2]
+        host, self.server_port = self.server_address[:2]
+        self.server_name = str(host)
         self.setup_environ()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say quietly that a client has gone away."""
-        _logger.debug("no answer to %r on %r", client_address, request, exc_info=True)
+        """Say quietly that a client has gone away: the base class prints a traceback."""
+        _logger.debug("no answer to %r on %r: %r", client_address, request, sys.exc_info()[1])
 
 
 class _Handler(WSGIRequestHandler):
@@ -108,10 +111,11 @@ class _Handler(WSGIRequestHandler):
         """Write no line per scrape."""
 
 
-def _application(registry: CollectorRegistry) -> WSGIApplication:
-    metrics: WSGIApplication = make_wsgi_app(registry)
+def _application(registry: CollectorRegistry) -> Application:
+    library: Any = prometheus_client
+    metrics: Application = library.make_wsgi_app(registry)
 
-    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    def answer(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
         if environ["PATH_INFO"] != PATH:
             start_response("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
             return [f"Metrics are at {PATH}\n".encode()]
@@ -128,7 +132,7 @@ def _application(registry: CollectorRegistry) -> WSGIApplication:
 
 
 def _head(
-    metrics: WSGIApplication, environ: WSGIEnvironment, start_response: StartResponse
+    metrics: Application, environ: dict[str, Any], start_response: Callable[..., object]
 ) -> Iterable[bytes]:
     """Answer as to GET, without the body."""
     said: list[tuple[str, list[tuple[str, str]]]] = []
