@@ -12,7 +12,7 @@ from prometheus_client.core import Metric
 
 from otel_loopguard.forks import renew_in_children
 from otel_loopguard.prometheus.exemplars import Latest, with_exemplars
-from otel_loopguard.prometheus.pieces import pieces
+from otel_loopguard.prometheus.pieces import Piece, others, pieces
 
 _logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class ExemplarCollector:
         self._pull = pull
         self._translator = translator
         self._latest: Latest = {}
-        self._clashing: set[str] = set()
+        self._left_out: set[str] = set()
         self._lock = threading.RLock()
         renew_in_children(self, "_lock")
 
@@ -60,36 +60,39 @@ class ExemplarCollector:
     def _translated(self, data: MetricsData) -> list[Metric]:
         families: dict[str, Metric] = {}
         latest: Latest = {}
-        for piece, point in pieces(data):
-            self._translator.add_metrics_data(piece)
-            for made in self._translator.collect():
-                family = self._family(families, made)
-                if family is None or (made.type == "info" and family.samples):
-                    continue  # each piece brings `target_info` along
-                samples = made.samples
-                if point is not None:
-                    samples = list(with_exemplars(made, point, self._latest, latest))
-                family.samples.extend(samples)
+        for piece in pieces(data):
+            for made in self._translation(piece):
+                family = families.get(made.name)
+                if family is None:
+                    family = Metric(made.name, made.documentation, made.type, made.unit)
+                    families[made.name] = family
+                elif family.type != made.type:
+                    # Two scopes, say. A second head of the family, as the stock exporter writes
+                    # then, is no OpenMetrics.
+                    self._leave_out(piece.metric, f"it is a {family.type} and a {made.type}")
+                    continue
+                if made.type != "info":
+                    found = with_exemplars(made, piece.point, self._latest, latest)
+                    family.samples.extend(found)
+                elif not family.samples:  # each piece brings `target_info` along
+                    family.samples.extend(made.samples)
+        for name, kind in others(data):
+            self._leave_out(name, f"there is no {kind} in the formats that are served")
         self._latest = latest
         return list(families.values())
 
-    def _family(self, families: dict[str, Metric], made: Metric) -> Metric | None:
-        """Return the family that these samples belong to; `None` if it is of another type.
+    def _translation(self, piece: Piece) -> list[Metric]:
+        try:
+            self._translator.add_metrics_data(piece.data)
+            return list(self._translator.collect())
+        except Exception as error:  # noqa: BLE001 - one metric must not keep all others out
+            self._leave_out(piece.metric, repr(error))
+            return []
 
-        Two scopes may describe a metric in two ways. A second head of a family, as the stock
-        exporter writes then, is no OpenMetrics.
-        """
-        family = families.get(made.name)
-        if family is None:
-            family = Metric(made.name, made.documentation, made.type, made.unit)
-            families[made.name] = family
-        if family.type == made.type:
-            return family
-        if made.name not in self._clashing:
-            self._clashing.add(made.name)
+    def _leave_out(self, metric: str, reason: str) -> None:
+        if metric not in self._left_out:
+            self._left_out.add(metric)
             _logger.warning(
-                "The metric %r is a %s and, from another instrumentation scope, a %s: the second "
-                "is left out, since Prometheus knows one type per name. Rename one by a View.",
-                *(made.name, family.type, made.type),
+                "Prometheus does not get all of the metric %r: %s. Change it by a View.",
+                *(metric, reason),
             )
-        return None
