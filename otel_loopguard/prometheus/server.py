@@ -23,6 +23,8 @@ Application: TypeAlias = Callable[[dict[str, Any], Callable[..., object]], Itera
 
 PATH = "/metrics"
 
+_METHODS = ("GET", "HEAD", "OPTIONS")
+
 _POLL_S = 0.1
 """How long a shutdown waits at most for the thread to notice."""
 
@@ -119,6 +121,9 @@ def _application(registry: CollectorRegistry) -> Application:
         if environ["PATH_INFO"] != PATH:
             start_response("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
             return [f"Metrics are at {PATH}\n".encode()]
+        if environ["REQUEST_METHOD"] not in _METHODS:
+            start_response("405 Method Not Allowed", [("Allow", ", ".join(_METHODS))])
+            return []
         try:
             if environ["REQUEST_METHOD"] == "HEAD":
                 return _head(metrics, environ, start_response)

@@ -86,7 +86,7 @@ def test_each_kind_of_metric_is_written_as_openmetrics(exposed: Exposed) -> None
 
     text = exposed.text()
 
-    assert re.sub(r" 1[0-9]{9}\.[0-9]+$", " WHEN", text, flags=re.M).splitlines() == (
+    assert re.sub(r" 1[0-9]{9}\.[0-9]+$", " WHEN", text, flags=re.MULTILINE).splitlines() == (
         SHOWN.splitlines()
     )
     families = parsed(text)
@@ -117,9 +117,7 @@ def test_a_violation_leads_to_the_span_of_the_offending_step() -> None:
         if each.exemplar is not None
     ]
 
-    expected = [
-        (action, {"trace_id": ids[0], "span_id": ids[1]}) for action, ids in told.items()
-    ]
+    expected = [(action, {"trace_id": ids[0], "span_id": ids[1]}) for action, ids in told.items()]
     assert len(expected) == 2
     assert sorted(found, key=str) == sorted([*expected, *expected], key=str)
     assert len(exposed.families()) > 10, "the strict parser reads all the guard writes"
@@ -226,23 +224,25 @@ def test_a_kind_without_a_text_form_is_left_out_alone(caplog: pytest.LogCaptureF
     exposed.meter.create_counter("calls").add(1)
 
     assert [set(exposed.families()) for _ in range(2)] == [{"target", "calls"}] * 2
-    assert [each.getMessage() for each in caplog.records] == [
+    [record] = caplog.records
+    assert record.getMessage() == (
         "Prometheus does not get all of the metric 'sizes': there is no ExponentialHistogram in "
         "the formats that are served. Change it by a View."
-    ]
+    )
 
 
 def test_a_metric_in_which_the_translation_fails_is_left_out_alone(
     monkeypatch: pytest.MonkeyPatch, exposed: Exposed, caplog: pytest.LogCaptureFixture
 ) -> None:
-    translate: Any = stock._CustomCollector._translate_to_prometheus  # pyright: ignore[reportPrivateUsage]
+    collector: Any = stock._CustomCollector  # pyright: ignore[reportPrivateUsage]
+    translate = collector._translate_to_prometheus
 
-    def fail_in_one(collector: object, data: Any, families: object) -> None:
+    def fail_in_one(self: object, data: Any, families: object) -> None:
         if data.resource_metrics[0].scope_metrics[0].metrics[0].name == "broken":
             raise ValueError("such a name")
-        translate(collector, data, families)
+        translate(self, data, families)
 
-    monkeypatch.setattr(stock._CustomCollector, "_translate_to_prometheus", fail_in_one)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(collector, "_translate_to_prometheus", fail_in_one)
     for name in ("broken", "calls"):
         exposed.meter.create_counter(name).add(1)
 
@@ -308,14 +308,13 @@ def test_a_stock_exporter_that_is_built_in_another_way_serves_without_exemplars(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     # As a future version may be: the method has another name there.
+    def receive(reader: Any, data: object, *_: object, **__: object) -> None:
+        reader._collector.take(data)
+
     collector: Any = stock._CustomCollector  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(collector, "take", collector.add_metrics_data, raising=False)
     monkeypatch.delattr(collector, "add_metrics_data")
-    monkeypatch.setattr(
-        stock.PrometheusMetricReader,
-        "_receive_metrics",
-        lambda reader, data, *_args, **_rest: reader._collector.take(data),
-    )
+    monkeypatch.setattr(stock.PrometheusMetricReader, "_receive_metrics", receive)
 
     exposed = Exposed()
     trips = exposed.meter.create_counter("trips")

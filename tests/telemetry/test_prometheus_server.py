@@ -74,7 +74,7 @@ def test_prometheus_gets_openmetrics_and_others_text(exporters: Exporters) -> No
     answer, body = ask(exporter, accept=OPENMETRICS)
     plain, text = ask(exporter)
 
-    assert answer.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
+    assert answer.headers["Content-Type"].startswith("application/openmetrics-text; version=")
     [sample] = parsed(without_scope(body.decode()))["trips"].samples
     assert (sample.name, span_of(sample)) == ("trips_total", f"{1:016x}")
     assert plain.headers["Content-Type"].startswith("text/plain; version=0.0.4")
@@ -138,13 +138,14 @@ def test_a_collection_that_fails_is_an_answer_and_one_log_record(
 def test_it_listens_on_loopback_and_the_usual_port_by_default(
     monkeypatch: pytest.MonkeyPatch, exporters: Exporters, caplog: pytest.LogCaptureFixture
 ) -> None:
-    asked: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(socket.socket, "bind", lambda _, address: asked.append(address))
-    monkeypatch.setattr(socket.socket, "listen", lambda *_: refuse())
+    asked: list[tuple[str, int]] = []
 
-    def refuse() -> None:
+    def bind(_: socket.socket, address: tuple[str, int]) -> None:
+        asked.append(address)
         raise OSError("not in this test")
 
+    # Only here: somebody may have the port, and a test that listens on it stands in others' way.
+    monkeypatch.setattr(socket.socket, "bind", bind)
     exporters()
 
     assert asked == [("127.0.0.1", 9464)]
