@@ -279,7 +279,7 @@ def test_after_shutdown_nothing_is_left_in_the_registry(exposed: Exposed) -> Non
 
 
 def test_scrapes_while_metrics_are_recorded_are_whole(exposed: Exposed) -> None:
-    # Of the stock exporter, of two scrapes at once, one may get everything twice, the other nothing.
+    # Of two scrapes at once, the stock exporter may give one everything twice, the other nothing.
     workers, additions, scrapes = 2, 300, 10
     calls = exposed.meter.create_counter("calls")
     calls.add(0)
