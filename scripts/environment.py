@@ -68,7 +68,7 @@ ENVIRONMENTS = {
         for name in WITH_OLDEST
     },
     "clients": Environment(("testing",), ("official-clients",)),
-    "providers": Environment(("otlp", "testing"), ("providers",)),
+    "providers": Environment(("otlp", "prometheus", "testing"), ("providers",)),
     "demo": Environment(("cli", "openai-agents", "otlp", "pydantic-ai", "testing"), ("demo",)),
     "dev": Environment(("all",), ("dev",)),
     "peers": Environment(groups=("build", "peers"), may_lack=True),
