@@ -59,7 +59,9 @@ offending = {
     if event.name == EVENT_VIOLATION and event.attributes is not None
 }
 exported = [
-    trace.format_span_id(each.get_span_context().span_id) for each in spans.get_finished_spans()
+    trace.format_span_id(each.context.span_id)
+    for each in spans.get_finished_spans()
+    if each.context is not None
 ]
 told = {
     "port": exporter.port,
