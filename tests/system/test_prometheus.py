@@ -25,8 +25,8 @@ HERE = Path(__file__).parent
 WITHIN_S = 60
 CONFIGURATION = """\
 global:
-  scrape_interval: 200ms
-  scrape_timeout: 200ms
+  scrape_interval: 1s
+  scrape_timeout: 1s
 scrape_configs:
   - job_name: agents
     static_configs:
