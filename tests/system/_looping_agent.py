@@ -24,7 +24,6 @@ from otel_loopguard import (
     run_agent,
 )
 from otel_loopguard.prometheus import OpenMetricsExporter
-from otel_loopguard.semconv import ACTION, EVENT_VIOLATION, STEP_SPAN_ID, STEP_TRACE_ID
 
 exporter = OpenMetricsExporter(port=0)
 meters = MeterProvider([exporter])
@@ -53,10 +52,13 @@ schema = {"type": "object", "properties": {"query": {"type": "string"}}}
 tool = Tool(name="search", call=search, description="Searches.", parameters=schema)
 result = run_agent(ask, "How is the weather?", [tool], agent="scout", tracer_provider=provider)
 offending = {
-    str(event.attributes[ACTION]): [event.attributes[STEP_TRACE_ID], event.attributes[STEP_SPAN_ID]]
+    str(event.attributes["loopguard.action"]): [
+        event.attributes["loopguard.step.trace_id"],
+        event.attributes["loopguard.step.span_id"],
+    ]
     for span in spans.get_finished_spans()
     for event in span.events
-    if event.name == EVENT_VIOLATION and event.attributes is not None
+    if event.name == "loopguard.violation" and event.attributes is not None
 }
 exported = [
     trace.format_span_id(each.context.span_id)

@@ -21,7 +21,6 @@ from prometheus_client import REGISTRY
 from prometheus_client import generate_latest as plain_text
 
 from otel_loopguard.prometheus import OpenMetricsReader
-from otel_loopguard.semconv import EVENT_VIOLATION, STEP_SPAN_ID, STEP_TRACE_ID
 from tests._openmetrics import Exposed, parsed, span_of
 from tests._tracing import ONE_RULE, Traced
 
@@ -106,9 +105,12 @@ def test_a_violation_leads_to_the_span_of_the_offending_step() -> None:
     with process.agent():
         process.work(6)
     told = {
-        attributes["loopguard.action"]: (attributes[STEP_TRACE_ID], attributes[STEP_SPAN_ID])
+        attributes["loopguard.action"]: (
+            attributes["loopguard.step.trace_id"],
+            attributes["loopguard.step.span_id"],
+        )
         for _, name, attributes in process.events()
-        if name == EVENT_VIOLATION
+        if name == "loopguard.violation"
     }
 
     found = [
