@@ -56,7 +56,7 @@ WITH_OLDEST: tuple[str, ...] = (
     *("claude-agent-sdk", "smolagents", "strands"),
 )
 """Frameworks whose oldest supported versions are tried by `make matrix`."""
-TESTED_EXTRAS = ("cli", "cost", "otlp", "testing")
+TESTED_EXTRAS = ("cli", "cost", "otlp", "prometheus", "testing")
 ENVIRONMENTS = {
     "uv": Environment(groups=("uv",)),
     "core": Environment(groups=("build",)),
@@ -68,7 +68,7 @@ ENVIRONMENTS = {
         for name in WITH_OLDEST
     },
     "clients": Environment(("testing",), ("official-clients",)),
-    "providers": Environment(("otlp", "testing"), ("providers",)),
+    "providers": Environment(("otlp", "prometheus", "testing"), ("providers",)),
     "demo": Environment(("cli", "openai-agents", "otlp", "pydantic-ai", "testing"), ("demo",)),
     "dev": Environment(("all",), ("dev",)),
     "peers": Environment(groups=("build", "peers"), may_lack=True),

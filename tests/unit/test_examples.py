@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,4 +32,21 @@ def test_the_reference_loop_completes_and_is_stopped():
         "complete: 2 model calls, 1 tool calls, rule None, output 'I have found nothing.'",
         "repeated_call: 5 model calls, 5 tool calls, rule repeated_result, output None",
     ]
+    assert done.stderr == ""
+
+
+def test_prometheus_is_led_from_a_trip_to_its_span():
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "prometheus.py"],
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+
+    [abort] = [line for line in done.stdout.splitlines() if '"abort"' in line]
+    assert abort.startswith('loopguard_violations_total{gen_ai_agent_name="agent",')
+    assert re.search(r' 1.0 # {span_id="[0-9a-f]{16}",trace_id="[0-9a-f]{32}"} 1.0 [0-9.]+$', abort)
     assert done.stderr == ""
