@@ -98,6 +98,7 @@ lint:
 types:
 	$(in) dev pyright
 	$(in) dev mypy
+	$(in) dev mypy --python-version 3.11 dashboards/generator/*.py
 
 docs:
 	$(in) dev sphinx-build --nitpicky --fail-on-warning --quiet docs docs/_build
