@@ -56,7 +56,7 @@ WITH_OLDEST: tuple[str, ...] = (
     *("claude-agent-sdk", "smolagents", "strands"),
 )
 """Frameworks whose oldest supported versions are tried by `make matrix`."""
-TESTED_EXTRAS = ("cli", "cost", "otlp", "testing")
+TESTED_EXTRAS = ("cli", "cost", "otlp", "prometheus", "testing")
 ENVIRONMENTS = {
     "uv": Environment(groups=("uv",)),
     "core": Environment(groups=("build",)),
