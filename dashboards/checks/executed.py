@@ -22,6 +22,8 @@ from dashboards.checks.documents import Document, Query, boards, queries, variab
 from dashboards.checks.names import COLLECTOR
 
 POINTS = 120
+FALLBACK = " or vector(0)"
+"""What a tile shows where there is nothing; it would hide that there is nothing."""
 TIMEOUT_S = 30
 
 
@@ -81,7 +83,7 @@ def empty(board: Document, prometheus: Prometheus, *, collector: bool = True) ->
         series = shown(query, prometheus)
         if not series:
             yield f"{query.place}: no data"
-        if query.exemplars and not exemplars(query, prometheus):
+        if query.exemplars and series and not exemplars(query, prometheus):
             yield f"{query.place}: no exemplars"
     for each in variables(board):
         if each["type"] == "query" and not values(each, prometheus):
@@ -90,7 +92,7 @@ def empty(board: Document, prometheus: Prometheus, *, collector: bool = True) ->
 
 def shown(query: Query, prometheus: Prometheus) -> Sequence[Mapping[str, Any]]:
     """The series that a query shows: those with a number somewhere."""
-    expression = prometheus.asked(query.expression)
+    expression = prometheus.asked(query.expression.removesuffix(FALLBACK))
     if query.instant:
         found = prometheus.get("query", query=expression, time=prometheus.end)
         samples = [(each, [each["value"]]) for each in found["result"]]

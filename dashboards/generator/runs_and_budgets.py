@@ -129,7 +129,7 @@ def _going_on() -> Section:
         curves(
             "Age of the oldest run",
             "A line that climbs without end is one run that does not end.",
-            query(most(AGE, AGENT), NAMED),
+            query(some(most(AGE, AGENT)), NAMED),
             unit="s",
             width=8,
         ),
@@ -137,13 +137,13 @@ def _going_on() -> Section:
             "Steps of the longest run",
             "A line that climbs steeply is a run that loops; one that stays flat while its age "
             "climbs is a run that hangs.",
-            query(most(STEPS, AGENT), NAMED),
+            query(some(most(STEPS, AGENT)), NAMED),
             width=8,
         ),
         curves(
             "Cost of the dearest run",
             "Where a run would be stopped by max_cost_usd, and how close runs come to it.",
-            query(most(DEAREST, AGENT), NAMED),
+            query(some(most(DEAREST, AGENT)), NAMED),
             unit="currencyUSD",
             width=8,
         ),
@@ -159,7 +159,7 @@ def _spent() -> Section:
             "Spend per hour, by agent",
             "US dollars an hour by agent, as it is spent. A step upwards without a release is "
             "worth a look at the runs that go on.",
-            query(usd_per_hour, NAMED),
+            query(some(usd_per_hour), NAMED),
             unit="currencyUSD",
         ),
         rows(
