@@ -11,7 +11,6 @@ from dashboards.checks.documents import Query, boards
 from dashboards.checks.lint import findings, of_a_query
 
 
-
 @pytest.mark.parametrize("name", sorted(boards()))
 def test_nothing_is_wrong(name: str) -> None:
     assert findings(boards()[name]) == []

@@ -16,17 +16,23 @@ def test_boards_are_as_grafana_types_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("panel", "path", "value"),
+    ("panel", "path", "value", "said"),
     [
-        pytest.param("stat", ("options", "colorMode"), "rainbow", id="unknown-value"),
-        pytest.param("timeseries", ("options", "legend", "place"), "top", id="unknown-option"),
-        pytest.param("table", ("gridPos", "w"), "wide", id="wrong-type"),
+        pytest.param("stat", ("options", "colorMode"), "rainbow", '"rainbow"', id="unknown-value"),
+        pytest.param(
+            "timeseries",
+            ("options", "legend", "place"),
+            "top",
+            "'\"place\"' does not exist",
+            id="unknown-option",
+        ),
+        pytest.param("table", ("gridPos", "w"), "wide", "'number'", id="wrong-type"),
     ],
 )
-def test_a_mistake_is_found(panel: str, path: tuple[str, ...], value: str) -> None:
+def test_a_mistake_is_found(panel: str, path: tuple[str, ...], value: str, said: str) -> None:
     board: dict[str, Any] = deepcopy(dict(boards()["guard-trips"]))
     part = next(each for each in board["panels"] if each["type"] == panel)
     for name in path[:-1]:
         part = part[name]
     part[path[-1]] = value
-    assert path[-1] in mistakes({"guard-trips": board})
+    assert said in mistakes({"guard-trips": board})
