@@ -138,6 +138,10 @@ integrations-page:
 dashboards:
 	$(in) dashboards python -m dashboards.generator
 
+# Some minutes, and half a gigabyte of packages the first time; not part of CI. Look at each picture.
+dashboards-picture:
+	$(in) dashboards python -m dashboards.picture
+
 stopping-page:
 	$(in) dev python -m scripts.stopping_page
 

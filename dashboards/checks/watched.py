@@ -80,16 +80,15 @@ def running(
 ) -> Generator[subprocess.Popen[bytes]]:
     """A process that ends with the block."""
     to = log if output is None else output
-    process = subprocess.Popen(command, stdout=to, stderr=log, cwd=DIRECTORY.parent)
-    try:
-        yield process
-    finally:
-        process.terminate()
+    with subprocess.Popen(command, stdout=to, stderr=log, cwd=DIRECTORY.parent) as process:
         try:
-            process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
 def await_ready(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
