@@ -140,7 +140,7 @@ dashboards:
 
 # Some minutes, and half a gigabyte of packages the first time; not part of CI. Look at each picture.
 dashboards-picture:
-	$(in) dashboards python -m dashboards.picture
+	$(in) dashboards python -m scripts.board_pictures
 
 stopping-page:
 	$(in) dev python -m scripts.stopping_page

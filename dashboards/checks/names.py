@@ -40,7 +40,7 @@ def series_of(group: Group) -> dict[str, frozenset[str]]:
 METRICS = read().of_type("metric")
 COLLECTOR: Mapping[str, frozenset[str]] = {
     "loopguard_traces_events_total": frozenset(
-        ("service_name", "loopguard_rule", "loopguard_action", "gen_ai_agent_name")
+        ("loopguard_rule", "loopguard_action", "gen_ai_agent_name", "gen_ai_tool_name")
     ),
 }
 """Counters that a collector makes from spans."""

@@ -44,7 +44,7 @@ REQUESTS = of("loopguard_abort_requests_total", agent=False)
 AFTER_TRIP = of("loopguard_run_steps_after_trip_total")
 TO_STOP = of("loopguard_abort_duration_seconds_bucket", agent=False)
 TO_END = of("loopguard_run_duration_after_trip_seconds_bucket")
-TRACED = of("loopguard_traces_events_total", agent=False)
+TRACED = of("loopguard_traces_events_total", rule=True)
 TRACES_OF_AGENT = '{ span.loopguard.tripped = true && span.gen_ai.agent.name = "${__value.raw}" }'
 STOPS = {"ok": GREEN, "failed": RED, "timeout": ORANGE}
 
@@ -248,14 +248,14 @@ def _aborts(result: str) -> str:
 
 
 def _elsewhere() -> Section:
-    counted = total(grew(TRACED, STEP), "service_name", RULE)
+    counted = total(grew(TRACED, STEP), "job", RULE)
     return "Counted from traces by a collector, for agents in any language", [
         bars(
             "Violations in traces",
             "Events loopguard.violation in the spans that a collector has seen, counted by its "
             "span_metrics connector (collector-config). Agents whose process exports no metrics "
             "are here and nowhere else. Those that do are here too: do not add the two.",
-            query(counted, "{{service_name}}: {{loopguard_rule}}", exemplars=True),
+            query(counted, "{{job}}: {{loopguard_rule}}", exemplars=True),
             width=24,
         ),
     ]

@@ -1,4 +1,4 @@
-"""Draws the boards: `python -m dashboards.picture`, or `make dashboards-picture`.
+"""Draws the boards: `python -m scripts.board_pictures`, or `make dashboards-picture`.
 
 Headless Chromium and Grafana's own components, over a real Prometheus that watches real guards.
 It is not Grafana: panel plugins and the loader of boards are not among the components that Grafana
@@ -25,10 +25,11 @@ from urllib.parse import urlencode
 from dashboards.checks.documents import DIRECTORY, NOT_RUN, boards
 from dashboards.checks.watched import watched
 from scripts.debian_packages import programs
+from scripts.environment import ROOT
 from scripts.javascript_packages import found, installed
 
 HERE = Path(__file__).parent
-PICTURES = DIRECTORY.parent / "docs" / "pictures"
+PICTURES = ROOT / "docs" / "pictures"
 THEMES = ("light", "dark")
 WIDTHS = (1440, 1024)
 COLOURS = "256"
