@@ -93,7 +93,7 @@ def _now() -> Section:
             width=3,
         ),
         tile(
-            "Overhead of a span",
+            "Overhead",
             "Time in the guard for 99 of 100 spans, on the agent's own thread, by a sample of "
             "spans.",
             quantile(0.99, IN_GUARD, window=RANGE),
@@ -134,7 +134,7 @@ def _blind() -> Section:
                 "loopguard_gap": "Not shown",
                 "Value": "Steps",
             },
-            at_once(f"sort_desc({counted(GAPS, 'gen_ai_agent_name', *kinds)})"),
+            at_once(counted(GAPS, "gen_ai_agent_name", *kinds)),
         ),
         bars(
             "Evictions by store",

@@ -38,6 +38,8 @@ ANY_IS_BAD: Steps = ((None, GREEN), (1, RED))
 ANY_IS_ODD: Steps = ((None, GREEN), (1, ORANGE))
 TILE_HEIGHT = 4
 CURVE_HEIGHT = 9
+NARROWEST, PER_CHARACTER, PADDING = 64, 8, 24
+"""Pixels of a column."""
 
 
 def query(
@@ -169,6 +171,7 @@ def rows(
     units: Mapping[str, str] | None = None,
     steps: Mapping[str, Steps] | None = None,
     links: Mapping[str, str] | None = None,
+    sort: str = "",
     unit: str = "short",
     width: int = 12,
     height: int = CURVE_HEIGHT,
@@ -177,8 +180,10 @@ def rows(
 
     `columns` are labels, and `Value` or `Value #A`, with their headings; all else is left out. By
     heading: `units` where it is not `unit`, `steps` from which value on which colour, and `links`
-    where a click on a cell leads.
+    where a click on a cell leads. Numbers get as much room as their heading, names what is left.
+    The last column is the one that is sorted by, if `sort` names no other.
     """
+    numbers = [heading for name, heading in columns.items() if name.startswith("Value")]
     made = (
         table.Panel()
         .title(title)
@@ -192,6 +197,13 @@ def rows(
     )
     for each in queries:
         made = made.with_target(each)
+    last = [sort] if sort else list(columns.values())[-1:]
+    made = made.sort_by(
+        [
+            common_builders.TableSortByFieldState().display_name(each).desc(desc=True)
+            for each in last
+        ]
+    )
     if len(queries) > 1:
         made = made.with_transformation(DataTransformerConfig(id_val="merge", options={}))
     # Listed, so that what a Prometheus or a collector adds to its series is no column.
@@ -209,6 +221,9 @@ def rows(
     made = made.with_transformation(kept).with_transformation(ordered)
     for heading in columns.values():
         properties = _column(heading, units or {}, steps or {}, links or {})
+        if heading in numbers:
+            wide = max(NARROWEST, PER_CHARACTER * len(heading) + PADDING)
+            properties.append(DynamicConfigValue(id_val="custom.width", value=wide))
         if properties:
             made = made.override_by_name(heading, properties)
     return made
