@@ -69,7 +69,9 @@ ENVIRONMENTS = {
     },
     "clients": Environment(("testing",), ("official-clients",)),
     "providers": Environment(("otlp", "testing"), ("providers",)),
-    "demo": Environment(("cli", "openai-agents", "otlp", "pydantic-ai", "testing"), ("demo",)),
+    "demo": Environment(
+        ("cli", "cost", "openai-agents", "otlp", "pydantic-ai", "testing"), ("demo",)
+    ),
     "dev": Environment(("all",), ("dev",)),
     "peers": Environment(groups=("build", "peers"), may_lack=True),
 }
