@@ -30,7 +30,7 @@ benchmarks := $(sort $(wildcard benchmarks/bench_*.py))
 .PHONY: demo test test-core test-frameworks $(frameworks:%=test-framework-%) test-providers \
 	test-clients client-sheets matrix integrations-page $(integrated:%=matrix-%) test-first-frameworks test-system test-oldest test-all-pythons test-core-install pythons coverage \
 	lint types docs bench mutants recordings-page rule-pages stopping-rows stopping-page policy-schema \
-	bench-peers $(alone:%=stopping-rows-%) $(benchmarks) build requirements clean
+	telemetry-names bench-peers $(alone:%=stopping-rows-%) $(benchmarks) build requirements clean
 
 test: test-core test-first-frameworks
 
@@ -140,6 +140,9 @@ client-sheets:
 
 policy-schema:
 	$(in) dev python -m scripts.policy_schema
+
+telemetry-names:
+	$(in) dev python -m scripts.telemetry_names
 
 bench: $(benchmarks)
 

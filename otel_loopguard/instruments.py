@@ -1,14 +1,17 @@
-"""The metric instruments: one line each, named and described in one place."""
+"""The metric instruments, made of the registry's definitions."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
+from opentelemetry import metrics as api
 from opentelemetry.metrics import (
     CallbackOptions,
+    Histogram,
+    Meter,
     MeterProvider,
     Observation,
     get_meter,
@@ -16,14 +19,9 @@ from opentelemetry.metrics import (
 )
 from opentelemetry.util.types import AttributeValue
 
-from otel_loopguard import semconv
+from otel_loopguard.registry import metrics, names
+from otel_loopguard.registry.metric import Metric
 from otel_loopguard.version import VERSION
-
-_STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-_SECONDS = (0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 1800, 3600)
-_SECONDS_TO_STOP = (0.001, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30)
-_TOKENS = (100, 1000, 5000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 5_000_000)
-
 
 SCOPE = "otel_loopguard"
 """The instrumentation scope of all that the guard writes."""
@@ -39,6 +37,8 @@ class Stores(Protocol):
 
 Information: TypeAlias = Mapping[str, AttributeValue]
 """The attributes of a guard at work."""
+
+Callback: TypeAlias = Callable[[CallbackOptions], list[Observation]]
 
 _AT_WORK: WeakKeyDictionary[Stores, tuple[MeterProvider | None, Information]] = WeakKeyDictionary()
 """The guards at work, each with where its metrics go and its attributes. A meter asks the callback
@@ -57,64 +57,22 @@ class Instruments:
 
     def __init__(self, provider: MeterProvider | None, info: Information, stores: Stores) -> None:
         meter = get_meter(SCOPE, VERSION, provider)
-        counter, histogram = meter.create_counter, meter.create_histogram
-        self.violations = counter(
-            semconv.METRIC_VIOLATIONS, "{violation}", "Broken rules, once per level and run"
-        )
-        self.by_tool = counter(
-            semconv.METRIC_VIOLATIONS_BY_TOOL, "{violation}", "Rules broken by tool calls"
-        )
-        self.runs = counter(semconv.METRIC_RUNS, "{run}", "Runs that ended")
-        self.aborts = counter(semconv.METRIC_ABORTS, "{abort}", "What became of stopping runs")
-        self.abort_requests = counter(
-            semconv.METRIC_ABORT_REQUESTS, "{request}", "What was asked to stop runs"
-        )
-        self.steps_after_trip = counter(
-            semconv.STEPS_AFTER_TRIP, "{step}", "Steps that started after the trip and happened"
-        )
-        self.hints = counter(
-            semconv.METRIC_HINTS, "{hint}", "Hints that models were given before it was too late"
-        )
-        self.errors = counter(semconv.METRIC_ERRORS, "{error}", "Faults inside the guard")
-        self.gaps = counter(
-            semconv.METRIC_GAPS, "{gap}", "What rules look at and steps did not show"
-        )
-        self.reloads = counter(
-            semconv.METRIC_RELOADS, "{reload}", "What became of policy files that have changed"
-        )
-        self.active = meter.create_up_down_counter(
-            semconv.METRIC_RUN_ACTIVE, "{run}", "Runs that go on"
-        )
-        self.steps = histogram(
-            semconv.RUN_STEPS,
-            "{step}",
-            "Steps of a run",
-            explicit_bucket_boundaries_advisory=_STEPS,
-        )
-        self.duration = histogram(
-            semconv.METRIC_RUN_DURATION,
-            "s",
-            "Duration of a run",
-            explicit_bucket_boundaries_advisory=_SECONDS,
-        )
-        self.after_trip = histogram(
-            semconv.METRIC_AFTER_TRIP,
-            "s",
-            "Time from the trip of a run to its end",
-            explicit_bucket_boundaries_advisory=_SECONDS_TO_STOP,
-        )
-        self.tokens = histogram(
-            semconv.METRIC_RUN_TOKEN_USAGE,
-            "{token}",
-            "Tokens of a run",
-            explicit_bucket_boundaries_advisory=_TOKENS,
-        )
-        self.time_to_stop = histogram(
-            semconv.METRIC_ABORT_DURATION,
-            "s",
-            "Time from a trip to the stop",
-            explicit_bucket_boundaries_advisory=_SECONDS_TO_STOP,
-        )
+        self.violations = _counter(meter, metrics.VIOLATIONS)
+        self.by_tool = _counter(meter, metrics.VIOLATIONS_BY_TOOL)
+        self.runs = _counter(meter, metrics.RUNS)
+        self.aborts = _counter(meter, metrics.ABORTS)
+        self.abort_requests = _counter(meter, metrics.ABORT_REQUESTS)
+        self.steps_after_trip = _counter(meter, metrics.RUN_STEPS_AFTER_TRIP)
+        self.hints = _counter(meter, metrics.HINTS)
+        self.errors = _counter(meter, metrics.ERRORS)
+        self.gaps = _counter(meter, metrics.GAPS)
+        self.reloads = _counter(meter, metrics.POLICY_RELOADS)
+        self.active = meter.create_up_down_counter(*_described(metrics.RUN_ACTIVE))
+        self.steps = _histogram(meter, metrics.RUN_STEPS)
+        self.duration = _histogram(meter, metrics.RUN_DURATION)
+        self.after_trip = _histogram(meter, metrics.RUN_DURATION_AFTER_TRIP)
+        self.tokens = _histogram(meter, metrics.RUN_TOKEN_USAGE)
+        self.time_to_stop = _histogram(meter, metrics.ABORT_DURATION)
         self._stores = stores
         _AT_WORK[stores] = (provider, info)
 
@@ -125,19 +83,38 @@ class Instruments:
             counts: Counter[str] = Counter()
             for each, _info in _at_work(provider):
                 counts.update(each.evicted())
-            return [Observation(n, {semconv.STORE: store}) for store, n in counts.items()]
+            return [Observation(n, {names.STORE: store}) for store, n in counts.items()]
 
-        meter.create_observable_gauge(semconv.METRIC_INFO, [at_work], "1", "The guard at work")
-        meter.create_observable_counter(
-            semconv.METRIC_EVICTIONS,
-            [evicted],
-            "{eviction}",
-            "What was forgotten because a store was full",
-        )
+        _observe(meter, metrics.INFO, at_work)
+        _observe(meter, metrics.EVICTIONS, evicted)
 
     def leave(self) -> None:
         """Take the guard out of those at work."""
         _AT_WORK.pop(self._stores, None)
+
+
+def _described(metric: Metric) -> tuple[str, str, str]:
+    return metric.name, metric.unit, metric.description
+
+
+def _counter(meter: Meter, metric: Metric) -> api.Counter:
+    return meter.create_counter(*_described(metric))
+
+
+def _histogram(meter: Meter, metric: Metric) -> Histogram:
+    return meter.create_histogram(
+        *_described(metric), explicit_bucket_boundaries_advisory=metric.buckets
+    )
+
+
+def _observe(meter: Meter, metric: Metric, callback: Callback) -> None:
+    """Make an instrument that is asked when metrics are collected."""
+    make = {
+        "counter": meter.create_observable_counter,
+        "updowncounter": meter.create_observable_up_down_counter,
+        "gauge": meter.create_observable_gauge,
+    }[metric.kind]
+    make(metric.name, [callback], metric.unit, metric.description)
 
 
 def _at_work(

@@ -1,8 +1,7 @@
-"""Every attribute, event and metric name that is read or written, each with what it means."""
+"""Every attribute and event name that is read, each with what it means; our own: `registry`."""
 
 from __future__ import annotations
 
-# --------------------------------------------------------------------------- names that are read
 # OpenTelemetry GenAI semantic conventions (0.1.0), with the older names that are still in use.
 GEN_AI_OPERATION_NAME = "gen_ai.operation.name"  # what the span is: chat, execute_tool, ...
 GEN_AI_PROVIDER_NAME = "gen_ai.provider.name"  # who serves the model
@@ -162,61 +161,6 @@ HAYSTACK_TOOL_OUTPUT = "haystack.agent.step.tool.output"  # opt-in: text, or JSO
 HAYSTACK_MODEL_INPUT = "haystack.agent.step.llm.input"  # opt-in: JSON, messages and tools
 HAYSTACK_MODEL_OUTPUT = "haystack.agent.step.llm.output"  # opt-in: JSON, replies with usage
 
-# Ours, on spans whose values stayed where they were: written by one guard, read by another.
-ARGUMENTS_HASH = "loopguard.arguments.hash"  # equal where a tool's arguments are
-RESULT_HASH = "loopguard.result.hash"  # equal where a tool's results are
-
-# Ours, on spans that an application writes itself, from their start.
-VETOABLE = "loopguard.vetoable"  # true: what is raised when it starts keeps the call from happening
-
-# ------------------------------------------------------------------------ names that are written
-EVENT_VIOLATION = "loopguard.violation"  # a rule was broken: span event and log event
-
-RULE = "loopguard.rule"  # the rule, such as repeated_result
-REASON = "loopguard.reason"  # its reason, such as REPEATED_RESULT_DETECTED
-ACTION = "loopguard.action"  # warn or abort
-PHASE = "loopguard.phase"  # pre: before the step happened; post: by what came out of it
-COUNT = "loopguard.count"  # how often it happened; seconds for time_budget
-THRESHOLD = "loopguard.threshold"  # where the line was
-MESSAGE = "loopguard.message"  # one sentence for people, without content
-STEP_NUMBER = "loopguard.step.number"  # the step's number in its run, from 1
-STEP_SPAN_ID = "loopguard.step.span_id"  # the offending span, 16 hexadecimal digits
-STEP_TRACE_ID = "loopguard.step.trace_id"  # its trace, 32 hexadecimal digits
-STEP_PREVENTED = "loopguard.step.prevented"  # true on a span whose call was not made; read as well
-WASTED_STEPS = "loopguard.wasted.steps"  # steps that did nothing but repeat
-WASTED_TOKENS = "loopguard.wasted.tokens"  # what the run has spent since the first of them
-WASTED_COST = "loopguard.wasted.cost"  # the same in US dollars, as far as costs are known
-RUN_ID = "loopguard.run.id"  # the run, as given to guarded_run or made from its first span
-RUN_STATUS = "loopguard.run.status"  # how the run ended, such as complete or aborted
-RUN_STEPS = "loopguard.run.steps"  # its steps so far (attribute), at its end (histogram, {step})
-STEPS_AFTER_TRIP = "loopguard.run.steps_after_trip"  # that ran (attribute; counter, {step})
-TRIPPED = "loopguard.tripped"  # whether a violation said abort
-MODE = "loopguard.mode"  # observe or enforce
-HOOK = "loopguard.abort.hook"  # what was to stop the run
-ABORT_RESULT = "loopguard.abort.result"  # ok, failed or timeout
-GAP = "loopguard.gap"  # what a step did not show: arguments, result, usage, requested_calls
-STEP_KIND = "loopguard.step.kind"  # what the step was: tool or llm
-RELOAD_RESULT = "loopguard.policy.reload.result"  # ok or failed
-STORE = "loopguard.store"  # which bounded store: spans, runs, ids, conversations
-VERSION = "loopguard.version"  # the version of this package
-GEN_AI_TOKEN_TYPE = "gen_ai.token.type"  # noqa: S105 -- input or output
-
-METRIC_VIOLATIONS = "loopguard.violations"  # counter, {violation}: reported violations
-METRIC_VIOLATIONS_BY_TOOL = "loopguard.violations.by_tool"  # counter, {violation}: with the tool
-METRIC_RUNS = "loopguard.runs"  # counter, {run}: runs that ended
-METRIC_RUN_ACTIVE = "loopguard.run.active"  # up-down counter, {run}: runs that go on
-METRIC_RUN_DURATION = "loopguard.run.duration"  # histogram, s
-METRIC_AFTER_TRIP = "loopguard.run.duration_after_trip"  # histogram, s: from trip to end
-METRIC_RUN_TOKEN_USAGE = "loopguard.run.token.usage"  # noqa: S105 -- histogram, {token}
-METRIC_ABORTS = "loopguard.aborts"  # counter, {abort}: what became of stopping
-METRIC_ABORT_REQUESTS = "loopguard.abort.requests"  # counter, {request}: asked to stop a run
-METRIC_ABORT_DURATION = "loopguard.abort.duration"  # histogram, s: from trip to stop
-METRIC_ERRORS = "loopguard.errors"  # counter, {error}: faults inside the guard
-METRIC_EVICTIONS = "loopguard.evictions"  # counter, {eviction}: forgotten because a store was full
-METRIC_GAPS = "loopguard.gaps"  # counter, {gap}: what rules look at and steps did not show
-METRIC_HINTS = "loopguard.hints"  # counter, {hint}: given to models when a rule had warned
-METRIC_RELOADS = "loopguard.policy.reloads"  # counter, {reload}: a policy file was read anew
-METRIC_INFO = "loopguard.info"  # gauge, 1: version and mode
-
+# Ours, headers of a webhook.
 HEADER_DELIVERY = "Loopguard-Delivery"  # of a webhook: the id of the stop, in every attempt
 HEADER_SIGNATURE = "Loopguard-Signature"  # of a webhook: when it was sent, and who sent it

@@ -9,7 +9,7 @@ from weakref import ref
 
 import msgspec
 
-from otel_loopguard import semconv
+from otel_loopguard.registry import names
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import SpanKey, Step, StepKind
 
@@ -203,7 +203,7 @@ def _node(
         conversation,
         None if live is None else ref(live),
         stands_in,
-        vetoed=bool(record.attributes.get(semconv.STEP_PREVENTED)),
+        vetoed=bool(record.attributes.get(names.STEP_PREVENTED)),
         scope=record.scope,
     )
 

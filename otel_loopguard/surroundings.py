@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from opentelemetry import baggage, trace
 
-from otel_loopguard import semconv
+from otel_loopguard.registry import names
 from otel_loopguard.run_finder import RunFinder
 from otel_loopguard.slots import CURRENT, Slot
 
@@ -79,5 +79,5 @@ def _span_id() -> int:
 
 def run_in_baggage(context: Context | None) -> str | None:
     """Return the run that the baggage of a span's context names, as `guarded_run` would."""
-    name = baggage.get_baggage(semconv.RUN_ID, context)
+    name = baggage.get_baggage(names.RUN_ID, context)
     return name if isinstance(name, str) and name else None

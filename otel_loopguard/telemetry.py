@@ -13,12 +13,12 @@ from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, TraceFlags
 from opentelemetry.util.types import AttributeValue
 
-from otel_loopguard import semconv
 from otel_loopguard.decisions import RunReport, Violation
 from otel_loopguard.detectors import Action
 from otel_loopguard.gaps import KINDS, Gap, Gaps
 from otel_loopguard.instruments import SCOPE, Instruments, Stores
 from otel_loopguard.policy import Mode, Policy
+from otel_loopguard.registry import names
 from otel_loopguard.version import VERSION
 
 NAMES = 200
@@ -45,7 +45,7 @@ class Telemetry:
         log_events = log_events and _LOGS_HAVE_EVENTS
         self._logger = get_logger(SCOPE, VERSION, logger_provider) if log_events else None
         self._instruments = Instruments(
-            meter_provider, {semconv.VERSION: VERSION, semconv.MODE: mode}, stores
+            meter_provider, {names.VERSION: VERSION, names.MODE: mode}, stores
         )
         self._rules = policy.rule_ids
         self._agents: set[str] = set()
@@ -59,23 +59,23 @@ class Telemetry:
         for gap in KINDS:
             self._instruments.gaps.add(0, _gap_labels(gap, agent))
         for hook in hooks:
-            self._instruments.abort_requests.add(0, {semconv.HOOK: hook})
+            self._instruments.abort_requests.add(0, {names.ABORT_HOOK: hook})
             for result in ("ok", "failed", "timeout"):
                 labels: dict[str, AttributeValue] = {
-                    semconv.HOOK: hook,
-                    semconv.ABORT_RESULT: result,
+                    names.ABORT_HOOK: hook,
+                    names.ABORT_RESULT: result,
                 }
                 self._instruments.aborts.add(0, labels)
 
     def announce_reloads(self) -> None:
         """Make the series of a policy file exist at zero, where there is one."""
         for result in ("ok", "failed"):
-            self._instruments.reloads.add(0, {semconv.RELOAD_RESULT: result})
+            self._instruments.reloads.add(0, {names.POLICY_RELOAD_RESULT: result})
 
     def reloaded(self, policy: Policy | None) -> None:
         """Count that the policy file has changed; without a policy it cannot be followed."""
         result = "failed" if policy is None else "ok"
-        self._instruments.reloads.add(1, {semconv.RELOAD_RESULT: result})
+        self._instruments.reloads.add(1, {names.POLICY_RELOAD_RESULT: result})
         if policy is not None:
             new = [rule for rule in policy.rule_ids if rule not in self._rules]
             self._rules = policy.rule_ids
@@ -88,22 +88,22 @@ class Telemetry:
 
     def run_opened(self, agent: str) -> None:
         """Count a run that goes on."""
-        self._instruments.active.add(1, {semconv.GEN_AI_AGENT_NAME: self._agent(agent)})
+        self._instruments.active.add(1, {names.GEN_AI_AGENT_NAME: self._agent(agent)})
 
     def run_left(self, agent: str) -> None:
         """Count a run no more that goes on in the parent of this process."""
-        self._instruments.active.add(-1, {semconv.GEN_AI_AGENT_NAME: self._agent(agent)})
+        self._instruments.active.add(-1, {names.GEN_AI_AGENT_NAME: self._agent(agent)})
 
     def run_ended(self, agent: str, report: RunReport, gaps: Gaps) -> None:
         """Count a run that is over, what it took, and what its steps did not show."""
-        labels: dict[str, AttributeValue] = {semconv.GEN_AI_AGENT_NAME: self._agent(agent)}
+        labels: dict[str, AttributeValue] = {names.GEN_AI_AGENT_NAME: self._agent(agent)}
         self._instruments.active.add(-1, labels)
         self._instruments.runs.add(
             1,
             {
                 **labels,
-                semconv.RUN_STATUS: report.status,
-                semconv.TRIPPED: report.trip is not None,
+                names.RUN_STATUS: report.status,
+                names.TRIPPED: report.trip is not None,
             },
         )
         self._instruments.steps.record(report.steps, labels)
@@ -116,9 +116,7 @@ class Telemetry:
             ("input", report.input_tokens),
             ("output", report.output_tokens),
         ):
-            self._instruments.tokens.record(
-                tokens, {**labels, semconv.GEN_AI_TOKEN_TYPE: token_type}
-            )
+            self._instruments.tokens.record(tokens, {**labels, names.GEN_AI_TOKEN_TYPE: token_type})
 
     def step_after_trip(self, agent: str) -> None:
         """Count a step that started after its run had tripped, and happened."""
@@ -140,19 +138,19 @@ class Telemetry:
         attributes = _described(violation, run_id)
         target = next((s for s in spans if isinstance(s, Span) and s.is_recording()), None)
         if target is not None:
-            target.add_event(semconv.EVENT_VIOLATION, attributes)
+            target.add_event(names.EVENT_VIOLATION, attributes)
         context = _context_of(violation, sampled=sampled)
         agent_label = self._agent(violation.agent or agent)
         counted = _labels(violation.rule, violation.action, agent_label)
         self._instruments.violations.add(1, counted, context)
         if violation.tool:
             counted = _labels(violation.rule, violation.action, None)
-            counted[semconv.GEN_AI_TOOL_NAME] = _bounded(violation.tool, self._tools)
+            counted[names.GEN_AI_TOOL_NAME] = _bounded(violation.tool, self._tools)
             self._instruments.by_tool.add(1, counted, context)
         if self._logger is not None:
             severe = violation.action == "abort"
             self._logger.emit(
-                event_name=semconv.EVENT_VIOLATION,
+                event_name=names.EVENT_VIOLATION,
                 severity_number=SeverityNumber.ERROR if severe else SeverityNumber.WARN,
                 severity_text="ERROR" if severe else "WARN",
                 body=violation.message,
@@ -164,7 +162,7 @@ class Telemetry:
         """Count a hint that a model is given about a violation."""
         agent_label = self._agent(violation.agent or agent)
         self._instruments.hints.add(
-            1, {semconv.RULE: violation.rule, semconv.GEN_AI_AGENT_NAME: agent_label}
+            1, {names.RULE: violation.rule, names.GEN_AI_AGENT_NAME: agent_label}
         )
 
     def describe(self, span: object, run_id: str, report: RunReport) -> None:
@@ -175,31 +173,31 @@ class Telemetry:
         if not isinstance(span, Span) or not span.is_recording():
             return
         written: Mapping[str, AttributeValue] = getattr(span, "attributes", None) or {}
-        if written.get(semconv.TRIPPED) and written.get(semconv.RUN_ID) != run_id:
+        if written.get(names.TRIPPED) and written.get(names.RUN_ID) != run_id:
             return
         attributes: dict[str, AttributeValue] = {
-            semconv.RUN_ID: run_id,
-            semconv.RUN_STATUS: report.status,
-            semconv.RUN_STEPS: report.steps,
-            semconv.TRIPPED: report.trip is not None,
+            names.RUN_ID: run_id,
+            names.RUN_STATUS: report.status,
+            names.RUN_STEPS: report.steps,
+            names.TRIPPED: report.trip is not None,
         }
         if report.trip is not None:
-            attributes[semconv.RULE] = report.trip.rule
-            attributes[semconv.STEPS_AFTER_TRIP] = report.steps_after_trip
+            attributes[names.RULE] = report.trip.rule
+            attributes[names.RUN_STEPS_AFTER_TRIP] = report.steps_after_trip
         span.set_attributes(attributes)
 
     def abort(self, hook: str, result: str, seconds: float) -> None:
         """Count that a stop is `asked` for, or what became of it, so long after the trip."""
         if result == "asked":
-            self._instruments.abort_requests.add(1, {semconv.HOOK: hook})
+            self._instruments.abort_requests.add(1, {names.ABORT_HOOK: hook})
             return
-        self._instruments.aborts.add(1, {semconv.HOOK: hook, semconv.ABORT_RESULT: result})
+        self._instruments.aborts.add(1, {names.ABORT_HOOK: hook, names.ABORT_RESULT: result})
         if result == "ok":
-            self._instruments.time_to_stop.record(seconds, {semconv.HOOK: hook})
+            self._instruments.time_to_stop.record(seconds, {names.ABORT_HOOK: hook})
 
     def fault(self, error: BaseException) -> None:
         """Count a fault inside the guard."""
-        self._instruments.errors.add(1, {semconv.ERROR_TYPE: type(error).__qualname__})
+        self._instruments.errors.add(1, {names.ERROR_TYPE: type(error).__qualname__})
 
     def _announce_rules(self, rules: Iterable[str], agent: str | None) -> None:
         for rule in rules:
@@ -235,36 +233,36 @@ def _context_of(violation: Violation, *, sampled: bool) -> Context | None:
 
 def _described(violation: Violation, run_id: str) -> dict[str, AttributeValue]:
     described: dict[str, AttributeValue] = {
-        semconv.RULE: violation.rule,
-        semconv.REASON: violation.reason,
-        semconv.ACTION: violation.action,
-        semconv.PHASE: violation.phase,
-        semconv.COUNT: violation.count,
-        semconv.THRESHOLD: violation.threshold,
-        semconv.MESSAGE: violation.message,
-        semconv.STEP_NUMBER: violation.step,
-        semconv.WASTED_STEPS: violation.wasted_steps,
-        semconv.WASTED_TOKENS: violation.wasted_tokens,
-        semconv.WASTED_COST: violation.wasted_cost_usd,
-        semconv.RUN_ID: run_id,
+        names.RULE: violation.rule,
+        names.REASON: violation.reason,
+        names.ACTION: violation.action,
+        names.PHASE: violation.phase,
+        names.COUNT: violation.count,
+        names.THRESHOLD: violation.threshold,
+        names.MESSAGE: violation.message,
+        names.STEP_NUMBER: violation.step,
+        names.WASTED_STEPS: violation.wasted_steps,
+        names.WASTED_TOKENS: violation.wasted_tokens,
+        names.WASTED_COST: violation.wasted_cost_usd,
+        names.RUN_ID: run_id,
     }
     if violation.tool:
-        described[semconv.GEN_AI_TOOL_NAME] = violation.tool
+        described[names.GEN_AI_TOOL_NAME] = violation.tool
     if violation.agent:
-        described[semconv.GEN_AI_AGENT_NAME] = violation.agent
+        described[names.GEN_AI_AGENT_NAME] = violation.agent
     if violation.span is not None:
-        described[semconv.STEP_TRACE_ID] = f"{violation.span.trace_id:032x}"
-        described[semconv.STEP_SPAN_ID] = f"{violation.span.span_id:016x}"
+        described[names.STEP_TRACE_ID] = f"{violation.span.trace_id:032x}"
+        described[names.STEP_SPAN_ID] = f"{violation.span.span_id:016x}"
     return described
 
 
 def _gap_labels(gap: Gap, agent: str | None) -> dict[str, AttributeValue]:
-    return {semconv.GAP: gap, semconv.STEP_KIND: KINDS[gap], **_agent_labels(agent)}
+    return {names.GAP: gap, names.STEP_KIND: KINDS[gap], **_agent_labels(agent)}
 
 
 def _labels(rule: str, action: str, agent: str | None) -> dict[str, AttributeValue]:
-    return {semconv.RULE: rule, semconv.ACTION: action, **_agent_labels(agent)}
+    return {names.RULE: rule, names.ACTION: action, **_agent_labels(agent)}
 
 
 def _agent_labels(agent: str | None) -> dict[str, AttributeValue]:
-    return {} if agent is None else {semconv.GEN_AI_AGENT_NAME: agent}
+    return {} if agent is None else {names.GEN_AI_AGENT_NAME: agent}

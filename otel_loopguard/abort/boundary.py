@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from opentelemetry import trace
 
-from otel_loopguard import semconv
 from otel_loopguard.abort.aborted import RunAborted, RunInterrupted, abort_of, parts_of
 from otel_loopguard.abort.cancel_task import RootTask
 from otel_loopguard.abort.decorated import Function, decorated
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.policy import LimitOptions, Policy
+from otel_loopguard.registry import names
 from otel_loopguard.slots import CURRENT, Slot
 from otel_loopguard.version import VERSION
 
@@ -137,8 +137,8 @@ class guarded_run:  # noqa: N801 -- used as a statement, like `contextlib.suppre
             self._own_span.__enter__()
         span = trace.get_current_span()
         written: Mapping[str, object] = getattr(span, "attributes", None) or {}
-        if span.is_recording() and not written.get(semconv.TRIPPED):
-            span.set_attribute(semconv.RUN_ID, self.run_id)
+        if span.is_recording() and not written.get(names.TRIPPED):
+            span.set_attribute(names.RUN_ID, self.run_id)
         slot.span_id = span.get_span_context().span_id
 
     def _is_stop(

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, cast
 from opentelemetry.sdk.trace import Span, SpanProcessor, SynchronousMultiSpanProcessor
 from opentelemetry.trace import Status, StatusCode
 
-from otel_loopguard import semconv
 from otel_loopguard.abort.aborted import Refusal
 from otel_loopguard.dialects import Dialects
+from otel_loopguard.registry import names
 from otel_loopguard.runs import Run
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
@@ -51,7 +51,7 @@ class Veto:
         if not self._acts or step.kind not in _CALLS:
             return False
         known = (record.scope, step.kind) in self._vetoable
-        return (known or record.attributes.get(semconv.VETOABLE) is True) and _is_called_directly()
+        return (known or record.attributes.get(names.VETOABLE) is True) and _is_called_directly()
 
     def end(self, span: Span, run: Run, fault: Callable[[Exception], object]) -> None:
         """End the span of a call that is not made: nobody else will, for it is not handed out.
@@ -60,7 +60,7 @@ class Veto:
         """
         try:
             refused_with = self._refusal.__qualname__
-            span.set_attributes({semconv.STEP_PREVENTED: True, semconv.ERROR_TYPE: refused_with})
+            span.set_attributes({names.STEP_PREVENTED: True, names.ERROR_TYPE: refused_with})
             message = None if run.trip is None else run.trip.message
             span.set_status(Status(StatusCode.ERROR, message))
             span.end()

@@ -24,6 +24,7 @@ from otel_loopguard.agent_loop.results import AgentResult
 from otel_loopguard.agent_loop.tools import Tool
 from otel_loopguard.agent_loop.turns import reason_of
 from otel_loopguard.model_turns import ModelTurn
+from otel_loopguard.registry import names
 from otel_loopguard.version import VERSION
 
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
@@ -130,7 +131,7 @@ class Spans:
 
     def _asked(self, attempt: ModelAttempt) -> dict[str, Any]:
         plan, request = self._plan, attempt.request
-        asked: dict[str, Any] = {semconv.VETOABLE: True}
+        asked: dict[str, Any] = {names.VETOABLE: True}
         if plan.model_name:
             asked[semconv.GEN_AI_REQUEST_MODEL] = plan.model_name
         if request.max_output_tokens is not None:
@@ -143,7 +144,7 @@ class Spans:
     def _called(self, attempt: ToolAttempt) -> dict[str, Any]:
         call = attempt.call
         called: dict[str, Any] = {
-            semconv.VETOABLE: True,
+            names.VETOABLE: True,
             semconv.GEN_AI_TOOL_NAME: attempt.label,
             semconv.GEN_AI_TOOL_CALL_ID: attempt.call_id,
         }

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import msgspec
 
-from otel_loopguard import semconv
 from otel_loopguard.canonical import UNKNOWN
 from otel_loopguard.dialects import (
     ag2,
@@ -30,6 +29,7 @@ from otel_loopguard.dialects._errors import error_of
 from otel_loopguard.dialects._frameworks import AGENTS_BY_NAME
 from otel_loopguard.dialects._hashes import hash_of
 from otel_loopguard.dialects._values import HIDDEN
+from otel_loopguard.registry import names
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import ModelInput, SpanKey, Step
 
@@ -85,9 +85,9 @@ def read_step(record: SpanRecord, dialects: Dialects = _BUILT_IN) -> Step | None
         if step is not None:
             arguments, result = step.arguments, step.result
             if arguments is UNKNOWN:
-                arguments = hash_of(record, semconv.ARGUMENTS_HASH)
+                arguments = hash_of(record, names.ARGUMENTS_HASH)
             if result is UNKNOWN:
-                result = hash_of(record, semconv.RESULT_HASH)
+                result = hash_of(record, names.RESULT_HASH)
             return msgspec.structs.replace(
                 step,
                 arguments=arguments,

@@ -14,8 +14,8 @@ from typing import Any
 from agno.exceptions import RunCancelledException
 from agno.tools.function import FunctionCall, FunctionExecutionResult
 
-from otel_loopguard import semconv
 from otel_loopguard.abort.aborted import Refused, RunInterrupted
+from otel_loopguard.registry import names
 
 STOPS = (RunCancelledException, RunInterrupted)
 """What leaves the work for a tool call when a model call in it is refused."""
@@ -54,7 +54,7 @@ def note(refusal: Refused, output: Any) -> None:
         work.refusal = refusal
     if output is not None:
         aborted = refusal.aborted if isinstance(refusal, RunInterrupted) else refusal
-        noted = {semconv.RULE: aborted.report.rule, semconv.RUN_ID: aborted.run_id}
+        noted = {names.RULE: aborted.report.rule, names.RUN_ID: aborted.run_id}
         output.metadata = {**(output.metadata or {}), **noted}
 
 

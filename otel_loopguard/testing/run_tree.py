@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from otel_loopguard import semconv
 from otel_loopguard.decisions import Violation
 from otel_loopguard.dialects import read_step
 from otel_loopguard.installed_dialects import chosen
 from otel_loopguard.live_spans import record_of
+from otel_loopguard.registry import names
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
 from otel_loopguard.testing.folding import folded
@@ -81,7 +81,7 @@ class _Spot:
     def run_id(self) -> object:
         """The run, where this is the span of a `guarded_run` itself."""
         is_block = self.record.name == "guarded_run"
-        return self.record.attributes.get(semconv.RUN_ID) if is_block else None
+        return self.record.attributes.get(names.RUN_ID) if is_block else None
 
     def is_shown(self, above: _Spot | None) -> bool:
         """Say whether it is a step that does not show once more what is above it."""

@@ -9,14 +9,15 @@ from opentelemetry import baggage, context
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import Context
 
-from otel_loopguard import Policy, guarded_run, open_runs, semconv
+from otel_loopguard import Policy, guarded_run, open_runs
+from otel_loopguard.registry import names
 from tests._tracing import Traced
 
 TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.arguments": "{}"}
 
 
 def named(name: str) -> Context:
-    return baggage.set_baggage(semconv.RUN_ID, name, Context())
+    return baggage.set_baggage(names.RUN_ID, name, Context())
 
 
 def call(process: Traced, within: Context, times: int = 1) -> None:
@@ -79,7 +80,7 @@ def test_a_block_in_this_process_goes_before_the_name(process: Traced) -> None:
 @pytest.mark.parametrize("name", ["", 7, None])
 def test_a_name_that_is_none_names_no_run(process: Traced, name: object) -> None:
     process.guard()
-    call(process, baggage.set_baggage(semconv.RUN_ID, name, Context()))
+    call(process, baggage.set_baggage(names.RUN_ID, name, Context()))
 
     assert calls(process) == {}
     assert process.total("loopguard.runs") == 1

@@ -18,7 +18,7 @@ from otel_loopguard import LoopGuardSpanProcessor, Policy, RunAborted, RunInterr
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.integrations._integration import Integration
 from otel_loopguard.places import CALLS
-from otel_loopguard.semconv import EVENT_VIOLATION, VETOABLE
+from otel_loopguard.registry.names import EVENT_VIOLATION, VETOABLE
 from tests._tracing import Traced
 
 IDS = count()

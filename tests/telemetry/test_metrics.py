@@ -190,7 +190,7 @@ def test_units_and_kinds(process: Traced) -> None:
             "loopguard.run.duration_after_trip": "Histogram s",
             "loopguard.run.token.usage": "Histogram {token}",
             "loopguard.errors": "Sum {error}",
-            "loopguard.info": "Gauge 1",
+            "loopguard.info": "Gauge {guard}",
             "loopguard.evictions": "Sum {eviction}",
         }
     )

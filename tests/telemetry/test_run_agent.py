@@ -18,7 +18,7 @@ from otel_loopguard import (
     run_agent_async,
 )
 from otel_loopguard.agent_loop.telemetry import CONTENT
-from otel_loopguard.semconv import STEP_PREVENTED
+from otel_loopguard.registry.names import STEP_PREVENTED
 from tests._run_agent import DONE, PLAYS, Endless, Play, Recorded, Script, asks, call
 from tests._tracing import Traced
 

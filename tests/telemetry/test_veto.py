@@ -23,7 +23,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from otel_loopguard import LoopGuardSpanProcessor, Policy, RunAborted, RunReport, guarded_run
 from otel_loopguard.decisions import Violation
 from otel_loopguard.live_spans import record_of
-from otel_loopguard.semconv import EVENT_VIOLATION, STEP_PREVENTED, VETOABLE
+from otel_loopguard.registry.names import EVENT_VIOLATION, STEP_PREVENTED, VETOABLE
 from otel_loopguard.tracker import RunTracker
 from tests._tracing import Traced
 

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from opentelemetry import baggage, context
 
-from otel_loopguard import AbortRequest, Policy, RunAborted, RunReport, guarded_run, semconv
+from otel_loopguard import AbortRequest, Policy, RunAborted, RunReport, guarded_run
+from otel_loopguard.registry import names
 from otel_loopguard.runs import Run
 from otel_loopguard.slots import CURRENT, Slot
 from tests._tracing import ONE_RULE, Traced
@@ -707,7 +708,7 @@ def test_so_are_blocks_that_overlap_with_the_one_after_the_next(process: Traced)
 
 def test_a_run_that_baggage_names_has_no_run_inside_it(process: Traced) -> None:
     process.guard(Policy.none())
-    token = context.attach(baggage.set_baggage(semconv.RUN_ID, "named"))
+    token = context.attach(baggage.set_baggage(names.RUN_ID, "named"))
     try:
         with guarded_run("block") as run:
             process.turn()
