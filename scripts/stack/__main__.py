@@ -19,7 +19,6 @@ from tempfile import mkdtemp
 
 from scripts.collector_binary import CollectorBuildError
 from scripts.debian_packages import MissingProgramsError
-from scripts.stack import rules
 from scripts.stack.scenarios import SCENARIOS, Story
 from scripts.stack.waiting import TooLateError
 from scripts.stack.watching import Watch
@@ -33,13 +32,18 @@ def main(arguments: Sequence[str]) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--scenario", choices=sorted(SCENARIOS), default="looping")
-    parser.add_argument("--trip-everything", action="store_const", const="everything",
-                        dest="scenario", help="the same as --scenario everything")
+    parser.add_argument(
+        "--trip-everything",
+        action="store_const",
+        const="everything",
+        dest="scenario",
+        help="the same as --scenario everything",
+    )
     parser.add_argument("--as-shipped", action="store_true", help="do not hurry the alert rules")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end by itself then")
     options = parser.parse_args(arguments)
     # Whoever ends this process ends what it has started.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGTERM, end)
     folder = Path(mkdtemp(prefix="loopguard-stack-"))
     try:
         run(folder, options.scenario, options.seconds, hurry=not options.as_shipped)
@@ -52,10 +56,14 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
+def end(number: int, _: object) -> None:
+    """Leaves all blocks, as Ctrl-C does."""
+    sys.exit(128 + number)
+
+
 def run(folder: Path, scenario: str, seconds: float, *, hurry: bool) -> None:
     print("starting the collector (built once, which takes minutes), Prometheus, Alertmanager ...")
-    files = rules.hurried(folder / "rules") if hurry else rules.shipped()
-    with running_stack(folder, files) as stack, SCENARIOS[scenario](stack) as story:
+    with running_stack(folder, hurry=hurry) as stack, SCENARIOS[scenario](stack) as story:
         introduce(stack, story, hurry=hurry)
         watch = Watch(stack)
         ends = time.monotonic() + seconds
@@ -79,7 +87,9 @@ logs          {stack.folder}
     for line in story.told:
         print(f"- {line}")
     if hurry:
-        print("- a minute of the alert rules lasts a second here; --as-shipped leaves them as they are")
+        print(
+            "- a minute of the alert rules lasts a second here; --as-shipped leaves them as they are"
+        )
     print("Ctrl-C ends it all.\n", flush=True)
 
 

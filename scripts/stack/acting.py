@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,7 +15,6 @@ MODEL = "gpt-4o"
 """One whose price is known."""
 
 tracer = trace.get_tracer("scripts.stack.acting")
-
 
 
 @contextmanager
@@ -53,8 +51,10 @@ def chat(
     times: int = 1,
     finish: str = "stop",
 ) -> None:
-    """One call of a model; `None` for what its span does not show, `asks` for a tool it wants, so
-    many times."""
+    """One call of a model; `None` for what its span does not show.
+
+    `asks` names a tool that it wants called, so many `times`.
+    """
     attributes: Attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",

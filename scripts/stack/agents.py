@@ -36,9 +36,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     variables: Mapping[str, str] = {}
 
 
-def running_agent(
-    agent: Agent, folder: Path, collector: str
-) -> AbstractContextManager[Program]:
+def running_agent(agent: Agent, folder: Path, collector: str) -> AbstractContextManager[Program]:
     """Run an agent until the block is left; `collector` is the address of its OTLP over HTTP."""
     programs = environment()
     instrument = programs / "opentelemetry-instrument"

@@ -1,12 +1,9 @@
-"""A receiver of Alertmanager's webhooks on loopback, which remembers when each page came."""
+"""What Alertmanager has told its receivers, and when."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock, Thread
+from threading import Lock
 
 import msgspec
 
@@ -41,10 +38,9 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pager:
-    """The receiver: its address, and the pages so far."""
+    """The pages so far."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self) -> None:
         self._pages: list[Page] = []
         self._lock = Lock()
 
@@ -53,8 +49,8 @@ class Pager:
         with self._lock:
             return [page for page in self._pages if labels.items() <= page.labels.items()]
 
-    def told(self, body: bytes) -> None:
-        """Take a notification in."""
+    def told(self, body: bytes) -> int:
+        """Take a notification in; returns the HTTP status of the answer."""
         now = time.time()
         notification = msgspec.json.decode(body, type=_Notification)
         with self._lock:
@@ -69,28 +65,4 @@ class Pager:
                 )
                 for each in notification.alerts
             )
-
-
-@contextmanager
-def pager() -> Generator[Pager]:
-    """Run a receiver until the block is left."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            receiver.told(self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing: the pages are there to be asked for."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    receiver = Pager(f"http://127.0.0.1:{server.server_port}")
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield receiver
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        return 204

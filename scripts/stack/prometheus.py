@@ -142,7 +142,6 @@ def prometheus(
     *,
     rules: Iterable[Path],
     alertmanager: str,
-    interval_s: float,
 ) -> Generator[Prometheus]:
     """Run Prometheus until the block is left.
 
@@ -150,12 +149,10 @@ def prometheus(
         folder: where its data, its configuration and its log go.
         rules: the files of its rules.
         alertmanager: host and port of the one that it tells.
-        interval_s: how often it evaluates rules, where they do not say.
 
     """
     [port] = free_ports(1)
     configuration = {
-        "global": {"evaluation_interval": f"{round(interval_s * 1000)}ms"},
         "rule_files": [*map(str, rules)],
         "alerting": {"alertmanagers": [{"static_configs": [{"targets": [alertmanager]}]}]},
         # What several processes send by one collector may come in late.

@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from otel_loopguard.testing import model_server
 from scripts.stack.agents import DOUBLES, HOOKED, PROGRAM, Agent, running_agent
+from scripts.stack.posts import taking_posts
 from scripts.stack.programs import Program
-from scripts.stack.stop_service import StopService, stop_service
+from scripts.stack.stop_service import StopService
 from scripts.stack.whole import Stack
 
 RUNAWAY = "LoopguardRunawayContinues"
@@ -77,17 +78,16 @@ def runaway_agent(stack: Stack, *, timeout_s: float = 2) -> Generator[Runaway]:
 
     Once it is up it takes the model away, as one does who revokes a key.
     """
-    with (
-        model_server(f"slow:{TURN_S}") as model,
-        stop_service(lambda: model.refuse("this key was revoked")) as service,
-    ):
+    with model_server(f"slow:{TURN_S}") as model, ExitStack() as running:
+        service = StopService(lambda: model.refuse("this key was revoked"))
+        address = running.enter_context(taking_posts(service.answer))
         agent = Agent(
             service="runaway",
             model_url=model.url,
             arguments=(HOOKED, "--name", "runaway", "--model", "gpt-4o"),
             variables={
                 **PRICED,
-                "STOP_URL": service.url,
+                "STOP_URL": address,
                 "STOP_TIMEOUT_S": str(timeout_s),
             },
         )
@@ -106,7 +106,9 @@ def looping(stack: Stack) -> Generator[Story]:
 
         def go_on() -> None:
             if stack.pager.pages(alertname=RUNAWAY) and runaway.service.state == "down":
-                print("          somebody was paged and has brought the stop service up", flush=True)
+                print(
+                    "          somebody was paged and has brought the stop service up", flush=True
+                )
                 runaway.service.state = "up"
 
         yield Story(
@@ -121,7 +123,9 @@ def looping(stack: Stack) -> Generator[Story]:
 def everything(stack: Stack) -> Generator[Story]:
     """Real agents and acted ones, until every metric and every rule has something."""
     with ExitStack() as running:
-        running.enter_context(looping_agent(stack, runs=100_000, pause_s=3, OTEL_LOOPGUARD_STEER="true"))
+        running.enter_context(
+            looping_agent(stack, runs=100_000, pause_s=3, OTEL_LOOPGUARD_STEER="true")
+        )
         running.enter_context(healthy_agent(stack, runs=100_000, pause_s=1))
         runaway = running.enter_context(runaway_agent(stack, timeout_s=1))
         for service, arguments in (("doubles", ()), ("crowd", ("--crowd",))):

@@ -1,4 +1,4 @@
-"""What happens in the stack, told line by line: trip, metric, pending, firing, page, resolved."""
+"""What happens in the stack, line by line: trip, metric, pending, firing, page, resolved."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Watch:
         pages = self._stack.pager.pages()
         for page in pages[self._pages :]:
             said = page.annotations.get("summary", "")
-            word = "resolved" if page.status == "resolved" else "page"
+            word = "resolved" if page.status == "resolved" else page.receiver
             severity = page.labels.get("severity", "")
             _tell(word, page.at, f"{severity} {page.alert} {_about(page.labels)}: {said}")
         self._pages = len(pages)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
+from scripts.stack import rules
 from scripts.stack.alertmanager import Alertmanager, alertmanager
 from scripts.stack.gateway import Gateway, gateway
-from scripts.stack.pages import Pager, pager
+from scripts.stack.pages import Pager
+from scripts.stack.posts import taking_posts
 from scripts.stack.programs import Program
 from scripts.stack.prometheus import Prometheus, prometheus
-
-INTERVAL_S = 1
 
 
 class Stack(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,14 +45,17 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def running_stack(folder: Path, rules: Iterable[Path]) -> Generator[Stack]:
-    """Run the stack until the block is left; data, configurations and logs go into the folder."""
+def running_stack(folder: Path, *, hurry: bool) -> Generator[Stack]:
+    """Run the stack until the block is left; data, configurations and logs go into the folder.
+
+    `hurry` says whether a minute of the alert rules is to last a second.
+    """
+    files = rules.hurried(folder / "rules") if hurry else rules.shipped()
+    pages = Pager()
     with (
-        pager() as pages,
-        alertmanager(folder, pages=pages.url) as told,
-        prometheus(
-            folder, rules=rules, alertmanager=told.address, interval_s=INTERVAL_S
-        ) as metrics,
+        taking_posts(pages.told) as webhook,
+        alertmanager(folder, webhook=webhook, hurry=hurry) as told,
+        prometheus(folder, rules=files, alertmanager=told.address) as metrics,
         gateway(folder, prometheus=metrics.url) as collector,
     ):
         yield Stack(

@@ -1,4 +1,4 @@
-"""Sees which states each alert goes through, and when: between two looks of a person much happens."""
+"""Sees the states that each alert goes through, and when; few of them last long."""
 
 from __future__ import annotations
 

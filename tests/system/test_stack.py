@@ -1,17 +1,17 @@
-"""From a looping agent to a page, over real parts alone: agent, collector, Prometheus, Alertmanager.
+"""From a looping agent to a page, over real parts: agent, collector, Prometheus, Alertmanager.
 
 The alert rules are the shipped ones, sixty times as fast: see `scripts/stack/rules.py`.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from contextlib import ExitStack
 from typing import NamedTuple
 
 import pytest
 
-from scripts.stack import rules
 from scripts.stack.exported import exported, violations
 from scripts.stack.pages import Page
 from scripts.stack.programs import Program
@@ -66,12 +66,12 @@ class Scene(NamedTuple):
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Generator[Scene]:
     folder = tmp_path_factory.mktemp("stack")
     with ExitStack() as running:
-        stack = running.enter_context(running_stack(folder, rules.hurried(folder / "rules")))
+        stack = running.enter_context(running_stack(folder, hurry=True))
         seen = running.enter_context(witness(stack.prometheus))
         scout = running.enter_context(looping_agent(stack, runs=RUNS, pause_s=0.5))
         runaway = running.enter_context(runaway_agent(stack))
         yield Scene(stack, seen, scout, runaway)
-        print(stack.logs())  # shown where a test has failed
+        sys.stdout.write(stack.logs())  # shown where a test has failed
 
 
 def test_a_trip_is_counted_and_its_exemplar_leads_to_its_trace(scene: Scene) -> None:
@@ -84,7 +84,9 @@ def test_a_trip_is_counted_and_its_exemplar_leads_to_its_trace(scene: Scene) -> 
 
     eventually(f"{RUNS} trips of scout", counted, within_s=FOLLOWS_S, unless=scene.stack.fault)
     trace = [
-        span for span in exported(scene.stack.gateway.exported) if span.trace_id == exemplar.trace_id
+        span
+        for span in exported(scene.stack.gateway.exported)
+        if span.trace_id == exemplar.trace_id
     ]
     assert {span.service for span in trace} == {"scout"}
     assert exemplar.labels["span_id"] in {span.span_id for span in trace}
@@ -119,7 +121,7 @@ def test_a_stop_that_failed_pages_at_once(scene: Scene) -> None:
     assert paged.labels["severity"] == "critical"
     assert paged.labels["loopguard_abort_result"] == "failed"
     assert paged.labels["loopguard_abort_hook"] == "webhook(127.0.0.1)"
-    print(f"failed stop: {paged.at - trip.timestamp:.1f} s from trip to page")
+    sys.stdout.write(f"failed stop: {paged.at - trip.timestamp:.1f} s from trip to page\n")
     assert paged.at - trip.timestamp < FOLLOWS_S
 
 
@@ -130,7 +132,7 @@ def test_a_runaway_that_goes_on_pages_and_its_stop_resolves_it(scene: Scene) -> 
     assert paged.labels["severity"] == "critical"
     assert scene.seen.states(**runaway) == ["pending", "firing"]
     assert scene.runaway.program.exit_code is None
-    print(f"runaway: {paged.at - trip.timestamp:.1f} s from trip to page")
+    sys.stdout.write(f"runaway: {paged.at - trip.timestamp:.1f} s from trip to page\n")
 
     scene.runaway.service.state = "up"
     assert scene.runaway.program.ends(FOLLOWS_S) == 0
