@@ -88,7 +88,7 @@ logs          {stack.folder}
         print(f"- {line}")
     if hurry:
         print(
-            "- a minute of the alert rules lasts a second here; --as-shipped leaves them as they are"
+            "- a minute of the alert rules lasts a second; with --as-shipped it does not"
         )
     print("Ctrl-C ends it all.\n", flush=True)
 

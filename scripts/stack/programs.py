@@ -15,8 +15,8 @@ from scripts.stack.waiting import eventually
 
 STOP_S = 10
 """How long a program has to end by itself before it is killed."""
-LINES = 40
-"""How much of a log is shown when its program has failed."""
+SHOWN = 4_000
+"""How many characters of a log are shown when its program has failed."""
 
 
 class Program:
@@ -38,8 +38,7 @@ class Program:
 
     def said(self) -> str:
         """The end of its log."""
-        lines = self.log.read_text(errors="replace").splitlines()
-        return "\n".join(lines[-LINES:])
+        return self.log.read_text(errors="replace")[-SHOWN:]
 
     def fault(self) -> str | None:
         """Why it is of no use to wait for it: it has ended."""
