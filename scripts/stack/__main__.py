@@ -87,9 +87,7 @@ logs          {stack.folder}
     for line in story.told:
         print(f"- {line}")
     if hurry:
-        print(
-            "- a minute of the alert rules lasts a second; with --as-shipped it does not"
-        )
+        print("- a minute of the alert rules lasts a second; with --as-shipped it does not")
     print("Ctrl-C ends it all.\n", flush=True)
 
 

@@ -1,10 +1,12 @@
 """The process that trips everything: acted agents under a real guard, round after round.
 
-    opentelemetry-instrument python -m scripts.stack.doubles FOLDER [--crowd]
+    opentelemetry-instrument python -m scripts.stack.doubles FOLDER [--part crowd]
 
-One process plays scenes for ever; another one, the crowd, has more agents, runs and spans than a
-guard remembers, and then stays as it is. Both end at SIGTERM, or after the seconds that `--seconds`
-says.
+- `rounds` plays scenes for ever;
+- `crowd` has more agents, runs and spans than a guard remembers, and then stays as it is;
+- `lapse` loses its guard, and goes on without.
+
+Each ends at SIGTERM, or after the seconds that `--seconds` says.
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from opentelemetry import context
+from opentelemetry import context, metrics
 
-from otel_loopguard import install
+from otel_loopguard import install, uninstall
 from otel_loopguard.dialects import BUILT_IN, Dialect
 from otel_loopguard.spans import SpanRecord
 from otel_loopguard.steps import Step
@@ -30,6 +32,8 @@ ROUND_S = 1.0
 CHANGES = 4
 """Rounds between two changes of the policy file, which is read a second or two after one."""
 SLOW_S = 0.003
+REPORTED_S = 3
+"""Long enough to be seen with a guard once."""
 
 SCENES: tuple[tuple[Callable[[str], None], str], ...] = (
     (scenes.healthy, "support-triage"),
@@ -59,15 +63,15 @@ def read_oddly(record: SpanRecord) -> Step | None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--crowd", action="store_true")
+    parser.add_argument("--part", choices=sorted(PARTS), default="rounds")
     parser.add_argument("--seconds", type=float, default=86_400)
     options = parser.parse_args()
     ends = time.monotonic() + options.seconds
-    policy = Path(options.folder, "crowd.toml" if options.crowd else "doubles.toml")
+    policy = Path(options.folder, f"{options.part}.toml")
     policy.write_text(GOOD)
     odd = Dialect(name="odd", read=read_oddly)
     install(policy, dialects=(odd, *BUILT_IN))
-    (crowd if options.crowd else rounds)(policy, ends)
+    PARTS[options.part](policy, ends)
 
 
 def crowd(_: Path, ends: float) -> None:
@@ -90,6 +94,24 @@ def rounds(policy: Path, ends: float) -> None:
             if number % CHANGES == 0:
                 policy.write_text(f"{BAD if number % (2 * CHANGES) else GOOD}# {number}\n")
             time.sleep(ROUND_S)
+
+
+def lapse(_: Path, ends: float) -> None:
+    """A process that had a guard: it still reports, and no guard of it does."""
+    scenes.healthy("formerly-guarded")
+    time.sleep(REPORTED_S)
+    uninstall()
+    requests = metrics.get_meter("scripts.stack").create_counter("app.requests")
+    while time.monotonic() < ends:
+        requests.add(1)
+        time.sleep(ROUND_S)
+
+
+PARTS: dict[str, Callable[[Path, float], None]] = {
+    "crowd": crowd,
+    "lapse": lapse,
+    "rounds": rounds,
+}
 
 
 def apart() -> None:

@@ -123,17 +123,15 @@ def looping(stack: Stack) -> Generator[Story]:
 def everything(stack: Stack) -> Generator[Story]:
     """Real agents and acted ones, until every metric and every rule has something."""
     with ExitStack() as running:
-        running.enter_context(
-            looping_agent(stack, runs=100_000, pause_s=3, OTEL_LOOPGUARD_STEER="true")
-        )
+        steered = {"OTEL_LOOPGUARD_STEER": "true"}
+        running.enter_context(looping_agent(stack, runs=100_000, pause_s=3, **steered))
         running.enter_context(healthy_agent(stack, runs=100_000, pause_s=1))
         runaway = running.enter_context(runaway_agent(stack, timeout_s=1))
-        for service, arguments in (("doubles", ()), ("crowd", ("--crowd",))):
+        for part in ("rounds", "crowd", "lapse"):
             agent = Agent(
-                service=service,
-                model_url="http://127.0.0.1:9/v1",
-                arguments=(*DOUBLES, stack.folder, *arguments),
-                variables={"OTEL_PYTHON_LOG_LEVEL": "error"},
+                service=f"acted-{part}",
+                model_url="",  # what is acted asks no model
+                arguments=(*DOUBLES, stack.folder, "--part", part),
             )
             running.enter_context(running_agent(agent, stack.folder, stack.gateway.otlp))
 

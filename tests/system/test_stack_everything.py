@@ -1,0 +1,134 @@
+"""The run that trips everything: no metric of the registry and no alert is without data."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Generator, Mapping
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+from scripts.stack.rules import shipped
+from scripts.stack.scenarios import everything
+from scripts.stack.whole import Stack, running_stack
+from scripts.stack.witness import Witness, witness
+from scripts.telemetry_registry import read
+from scripts.telemetry_tables import prometheus_name
+
+AT_MOST_S = 150
+LOOK_S = 1
+
+METRICS = [prometheus_name(group) for group in read().of_type("metric")]
+IN_PARTICULAR = [
+    *(
+        f'loopguard_aborts_total{{loopguard_abort_result="{r}"}}'
+        for r in ("ok", "failed", "timeout")
+    ),
+    *(
+        f'loopguard_evictions_total{{loopguard_store="{s}"}}'
+        for s in ("spans", "runs", "ids", "conversations")
+    ),
+    *(
+        f'loopguard_gaps_total{{loopguard_gap="{g}"}}'
+        for g in ("arguments", "result", "usage", "requested_calls")
+    ),
+    *(
+        f'loopguard_policy_reloads_total{{loopguard_policy_reload_result="{r}"}}'
+        for r in ("ok", "failed")
+    ),
+    *(f'loopguard_info{{loopguard_mode="{m}"}}' for m in ("observe", "enforce")),
+    'loopguard_run_active{loopguard_tripped="true"}',
+    'loopguard_violations_total{otel_metric_overflow="true"}',
+    'loopguard_violations_total{loopguard_action="warn"}',
+    'loopguard_runs_total{gen_ai_agent_name="_OTHER"}',
+    'loopguard_cost_total{job="concierge"}',  # by the prices of models that are known
+    "loopguard_traces_events_total",  # counted by the collector
+]
+"""What has to be more than 0, besides each metric as a whole."""
+
+
+class Rule(NamedTuple):
+    """An alert of the shipped rules, and the labels that are its own."""
+
+    alert: str
+    labels: Mapping[str, str]
+
+    def __str__(self) -> str:
+        told = [self.labels[name] for name in sorted(self.labels) if name != "topic"]
+        return "-".join([self.alert, *told])
+
+
+def rules() -> list[Rule]:
+    return [
+        Rule(rule["alert"], rule["labels"])
+        for path in shipped()
+        for group in yaml.safe_load(path.read_text())["groups"]
+        for rule in group["rules"]
+        if "alert" in rule
+    ]
+
+
+class Run(NamedTuple):
+    """The run, after everything has been tripped or the time is up."""
+
+    stack: Stack
+    seen: Witness
+
+    def lacks(self) -> list[str]:
+        """What is still missing."""
+        return [
+            *(name for name in METRICS if not self.has(name)),
+            *(selector for selector in IN_PARTICULAR if not self.has(selector)),
+            *(
+                str(rule)
+                for rule in rules()
+                if not self.seen.sights(alertname=rule.alert, **rule.labels)
+            ),
+        ]
+
+    def has(self, selector: str) -> bool:
+        """Whether any series of it is above 0; of a histogram, whether it has counted any."""
+        name, brace, labels = selector.partition("{")
+        of_histogram = f"{name}_count{brace}{labels}"
+        return bool(self.stack.prometheus.query(f"({selector} or {of_histogram}) > 0"))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Generator[Run]:
+    folder = tmp_path_factory.mktemp("everything")
+    with (
+        running_stack(folder, hurry=True) as stack,
+        witness(stack.prometheus) as seen,
+        everything(stack) as story,
+    ):
+        tripped = Run(stack, seen)
+        began = time.monotonic()
+        while tripped.lacks() and time.monotonic() - began < AT_MOST_S and not stack.fault():
+            story.go_on()
+            time.sleep(LOOK_S)
+        sys.stdout.write(f"{time.monotonic() - began:.0f} s, lacks {tripped.lacks()}\n")
+        yield tripped
+        sys.stdout.write(stack.logs())  # shown where a test has failed
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_has_data(run: Run, name: str) -> None:
+    assert run.has(name)
+
+
+@pytest.mark.parametrize("selector", IN_PARTICULAR)
+def test_so_does_what_is_rare(run: Run, selector: str) -> None:
+    assert run.has(selector)
+
+
+@pytest.mark.parametrize("rule", rules(), ids=str)
+def test_every_alert_is_pending_at_least(run: Run, rule: Rule) -> None:
+    assert run.seen.sights(alertname=rule.alert, **rule.labels)
+
+
+def test_every_rule_can_be_evaluated(run: Run) -> None:
+    loaded = run.stack.prometheus.rules()
+    assert len(loaded) > len(rules())
+    assert [(rule.name, rule.last_error) for rule in loaded if rule.health != "ok"] == []
