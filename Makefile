@@ -30,7 +30,7 @@ benchmarks := $(sort $(wildcard benchmarks/bench_*.py))
 .PHONY: demo test test-core test-frameworks $(frameworks:%=test-framework-%) test-providers \
 	test-clients client-sheets matrix integrations-page $(integrated:%=matrix-%) test-first-frameworks test-system test-oldest test-all-pythons test-core-install pythons coverage \
 	lint types docs bench mutants recordings-page rule-pages stopping-rows stopping-page policy-schema \
-	telemetry-names bench-peers $(alone:%=stopping-rows-%) $(benchmarks) build requirements clean
+	telemetry-names bench-peers $(alone:%=stopping-rows-%) $(benchmarks) build requirements stack clean
 
 test: test-core test-first-frameworks
 
@@ -143,6 +143,12 @@ policy-schema:
 
 telemetry-names:
 	$(in) dev python -m scripts.telemetry_names
+
+# From looping agents to pages, without containers, until Ctrl-C, which is for the stack alone; with
+# `scenario=everything` the run that trips everything.
+stack:
+	@interpreter="$$($(python) scripts/environment.py demo)" && \
+		exec "$$interpreter" -m scripts.stack $(if $(scenario),--scenario $(scenario))
 
 bench: $(benchmarks)
 

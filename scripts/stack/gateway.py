@@ -67,6 +67,7 @@ def exporters(traces: Path, logs: Path) -> object:
             "file/logs": {"path": str(logs), "flush_interval": "200ms"},
         },
         "service": {
+            "telemetry": {"logs": {"level": "warn"}},
             "pipelines": {
                 "traces/agents": {"exporters": ["file/traces"]},
                 "traces/others": {"exporters": ["file/traces"]},

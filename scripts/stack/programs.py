@@ -1,13 +1,12 @@
-"""Programs of the stack: each in a process group of its own, with a log, stopped by its own id."""
+"""Programs of the stack: each with a log of its own, stopped by its own process id."""
 
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from scripts.stack.http_client import is_ready
@@ -26,10 +25,6 @@ class Program:
         self.name = name
         self.log = log
         self._process = process
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
 
     @property
     def exit_code(self) -> int | None:
@@ -56,15 +51,13 @@ class Program:
             ) from error
 
     def stop(self) -> None:
-        """End it and what it has started: politely, then not."""
-        for number, wait_s in ((signal.SIGTERM, STOP_S), (signal.SIGKILL, STOP_S)):
-            if self.exit_code is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(self.pid, number)
-                with suppress(subprocess.TimeoutExpired):
-                    self._process.wait(wait_s)
-        with suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)  # what it has left behind
+        """End it: politely, then not."""
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
 
 @contextmanager
@@ -87,9 +80,7 @@ def running(
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
-            # Ctrl-C is for whoever started the stack, who then stops the programs in order.
-            start_new_session=True,
-        )
+        )  # in the same session: Ctrl-C reaches it whatever becomes of who has started it
     program = Program(name, process, log)
     try:
         if ready is not None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Literal
 
-State = Literal["down", "hanging", "up"]
-HANGS_S = 3
+State = Literal["down", "up"]
 
 
 class StopService:
@@ -19,8 +17,6 @@ class StopService:
 
     def answer(self, _: bytes) -> int:
         """Stop the run, if the service is up; returns the HTTP status of the answer."""
-        if self.state == "hanging":
-            time.sleep(HANGS_S)
         if self.state != "up":
             return 503
         self._stop()
