@@ -8,13 +8,14 @@ from typing import Literal, TypeAlias
 from otel_loopguard.canonical import UNKNOWN
 from otel_loopguard.steps import Step, StepKind
 
-Gap: TypeAlias = Literal["arguments", "result", "usage", "requested_calls"]
+Gap: TypeAlias = Literal["arguments", "result", "usage", "requested_calls", "tool_span"]
 
 KINDS: dict[Gap, StepKind] = {
     "arguments": "tool",
     "result": "tool",
     "usage": "llm",
     "requested_calls": "llm",
+    "tool_span": "tool",
 }
 """The steps that each may be missing on."""
 
@@ -22,7 +23,7 @@ KINDS: dict[Gap, StepKind] = {
 class Gaps:
     """How many steps of a run have come back without what the rules look at."""
 
-    __slots__ = ("arguments", "requested_calls", "result", "usage")
+    __slots__ = ("arguments", "requested_calls", "result", "tool_span", "usage")
 
     def __init__(self) -> None:
         self.arguments = 0
@@ -32,6 +33,9 @@ class Gaps:
         """Nor are model calls that did."""
         self.requested_calls = 0
         """Answers of which it is not known which calls they ask for, if any."""
+        self.tool_span = 0
+        """Calls that were made and that no span shows, in a run without spans of tools; known at
+        its end."""
 
     def take(self, step: Step) -> None:
         """Look at a step that has come back."""

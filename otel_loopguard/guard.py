@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from otel_loopguard.decisions import Decision, RunReport, Stats, Violation
+from otel_loopguard.decisions import NOTHING_TAKEN, Decision, RunReport, Stats, Taken, Violation
 from otel_loopguard.detectors import Facts
 from otel_loopguard.endings import Status, finished
 from otel_loopguard.engine.callbacks import Callbacks
 from otel_loopguard.engine.learning import learn
+from otel_loopguard.engine.reports import Found
 from otel_loopguard.engine.rule_sets import Carried
 from otel_loopguard.engine.run_state import RunState
 from otel_loopguard.listeners import LISTENERS, Said, tell
@@ -114,7 +115,7 @@ class LoopGuard:
             self._own_time = self._own_time or step.started_s is not None
         if refusal is None and not news:
             return Decision(allowed=True, step_count=run.totals.steps)
-        return self._said(run, refusal, news)
+        return self._said(run, (refusal, news))
 
     def record(self, step: Step) -> Decision:
         """Tell what came out of a step: result, error, tokens, time. May refuse the run from here.
@@ -162,7 +163,7 @@ class LoopGuard:
         """
         now_s = self._latest()
         run = self._run or self._begin_run(now_s)
-        return self._said(run, *learn(run, step, now_s, self._held, commit=commit))
+        return self._said(run, learn(run, step, now_s, self._held, commit=commit))
 
     def not_made(self, call_id: str | None) -> None:
         """Tell the id of a tool call that was refused and is not made: nothing will answer it."""
@@ -197,7 +198,7 @@ class LoopGuard:
             return Decision(allowed=True, step_count=0)
         found, news = run.tick(now_s)
         self._held = self._held or found
-        return self._heard(None, self._said(run, self._held, news, is_asked=False))
+        return self._heard(None, self._said(run, (self._held, news), is_asked=False))
 
     def not_executed(self) -> None:
         """Tell that a tool call which was counted is no execution of a tool.
@@ -227,6 +228,10 @@ class LoopGuard:
         now_s = self._latest()
         run = self._run or self._fresh(now_s)
         return run.totals.stats(now_s, run.open, run.outcomes, self._callbacks.failed)
+
+    def taken(self) -> Taken:
+        """Return what the run has taken so far; nothing where there is none."""
+        return NOTHING_TAKEN if self._run is None else self._run.totals.taken()
 
     def end(self, status: Status | None = None) -> RunReport:
         """End the run and return its report; the next check begins a fresh one.
@@ -268,15 +273,9 @@ class LoopGuard:
             tell(Said(guard=self, step=step, decision=decision, over=over))
         return decision
 
-    def _said(
-        self,
-        run: RunState,
-        refusal: Violation | None,
-        news: tuple[Violation, ...],
-        *,
-        is_asked: bool = True,
-    ) -> Decision:
+    def _said(self, run: RunState, found: Found, *, is_asked: bool = True) -> Decision:
         """Tell what is news, and why a step is refused where one `is_asked` about; return both."""
+        refusal, news = found
         run.reports.note(news)
         if is_asked and refusal is not None and refusal not in news:
             self._callbacks.tell((refusal,))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from otel_loopguard.agent_totals import AgentTotals
 from otel_loopguard.decisions import Decision, Violation
 from otel_loopguard.detectors import COUNTED
 from otel_loopguard.runs import Run
@@ -92,6 +93,25 @@ class Hearing:
         """
         for party in self._parties:
             party.record(step, started_ns, refused=refused, is_late=is_late)
+
+    def add_up(self, step: Step, totals: AgentTotals, *, over: bool) -> None:
+        """Add what the step has brought to the totals of its agent, else of its run's.
+
+        Once, although the runs around that have counted it too; `over` says that it has come back.
+        """
+        nearest = self._parties[0]
+        for party in self._parties:
+            run, decision = party.run, party.decision
+            if decision is not None and decision.step_count > run.counted_steps:
+                if party is nearest:
+                    more = decision.step_count - run.counted_steps
+                    totals.count(step.agent or run.agent, step.kind, more)
+                run.counted_steps = decision.step_count
+            if over and (step.kind != "tool" or step.input_tokens or step.cost_usd):
+                taken = run.guard.taken()
+                if party is nearest:
+                    totals.spend(step.agent or run.agent, run.taken, taken)
+                run.taken = taken
 
     def verdict(
         self, node: Node | None, step: Step | None = None, *, opened: bool, vetoed: bool = False

@@ -40,6 +40,7 @@ from otel_loopguard.reactions import Reactions
 from otel_loopguard.reloading import Reloading
 from otel_loopguard.runs import Run
 from otel_loopguard.sampling import DropWarning
+from otel_loopguard.stopwatch import Stopwatch
 from otel_loopguard.surroundings import Surroundings, run_in_baggage
 from otel_loopguard.telemetry import Telemetry
 from otel_loopguard.told import Told, untold
@@ -154,6 +155,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         self._surroundings = Surroundings(self._tracker.runs)
         self._aside = Aside()
         self._fault = Faults(self._telemetry.fault, self._aside)
+        self._stopwatch = Stopwatch(self._telemetry.took, self._aside, self._fault)
         self._reactions = Reactions(
             self._tracker,
             self._telemetry,
@@ -199,6 +201,10 @@ class LoopGuardSpanProcessor(SpanProcessor):
         """Take in a span that starts."""
         if self._is_shut_down or self._aside.depth:
             return
+        if next(self._stopwatch.starts):
+            with self._stopwatch.measuring("start"):
+                self.on_start(span, parent_context)
+            return
         verdict = None
         try:
             self._reloading.look()
@@ -217,6 +223,10 @@ class LoopGuardSpanProcessor(SpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         """Take in a span that has ended."""
         if self._is_shut_down:
+            return
+        if next(self._stopwatch.ends):
+            with self._stopwatch.measuring("end"):
+                self.on_end(span)
             return
         try:
             record = record_of(span)
@@ -273,7 +283,7 @@ class LoopGuardSpanProcessor(SpanProcessor):
         is_asked = record.scope in self.checkpoints.scopes
         return not is_asked and self._veto.can_stop(record, step)
 
-    def _closed(self, run: Run, report: RunReport | None) -> None:
+    def _closed(self, run: Run, report: RunReport) -> None:
         """Hear that a run has ended that no span ended."""
         self._reactions.closed(run, report)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
+from opentelemetry.context import Context
 
 from otel_loopguard.abort.cancel_task import RootTask
 from otel_loopguard.abort.ladder import Ladder
@@ -21,6 +22,7 @@ from otel_loopguard.telemetry import Telemetry
 from otel_loopguard.timer import Timer
 from otel_loopguard.tracker import RunTracker
 from otel_loopguard.verdicts import Verdict
+from otel_loopguard.violation_event import context_of
 
 if TYPE_CHECKING:
     from otel_loopguard.abort.hooks import AbortHook
@@ -53,6 +55,7 @@ class Reactions:
         timeout_s: float,
         enforces: bool,
     ) -> None:
+        self._spans = tracker.runs.spans
         self._telemetry = telemetry
         self._drops = drops
         self._aside = aside
@@ -116,7 +119,7 @@ class Reactions:
     def _count(self, verdict: Verdict) -> None:
         if verdict.report is not None:
             self.timer.forget(verdict.run)
-            self._telemetry.run_ended(verdict.run.agent, verdict.report, verdict.run.gaps)
+            self._tell_ended(verdict.run, verdict.report)
 
     def _say(self, verdict: Verdict) -> None:
         said = self._said_of(verdict.run)
@@ -134,7 +137,7 @@ class Reactions:
         with self._aside:
             self._telemetry.hint(violation, run.agent)
 
-    def closed(self, run: Run, report: RunReport | None) -> None:
+    def closed(self, run: Run, report: RunReport) -> None:
         """Hear that a run has ended that no span ended."""
         try:
             with self._aside:
@@ -142,13 +145,10 @@ class Reactions:
         except Exception as error:  # noqa: BLE001 -- called from the user's own code
             self._fault(error)
 
-    def _tell_closed(self, run: Run, report: RunReport | None) -> None:
-        if report is None:
-            self._telemetry.run_left(run.agent)
-            return
+    def _tell_closed(self, run: Run, report: RunReport) -> None:
         self.timer.forget(run)
         self._describe(run)
-        self._telemetry.run_ended(run.agent, report, run.gaps)
+        self._tell_ended(run, report)
         if LISTENERS:
             tell(replace(self._said_of(run), report=report))
         warn_if_unseen(run, report)
@@ -157,11 +157,22 @@ class Reactions:
         """Hear that a stop is asked for, or what became of it, on any thread."""
         try:
             with self._aside:
-                self._telemetry.abort(stop, result, time.monotonic() - run.tripped.monotonic_s)
+                taken_s = time.monotonic() - run.tripped.monotonic_s
+                self._telemetry.abort(stop, result, taken_s, self._offending(run))
                 if not run.ended:
                     self._describe(run)
         except Exception as error:  # noqa: BLE001 -- there is nobody on that thread to tell
             self._fault(error)
+
+    def _tell_ended(self, run: Run, report: RunReport) -> None:
+        top = Context() if run.top is None else context_of(run.top.key, sampled=run.top.is_sampled)
+        self._telemetry.run_ended(run.agent, report, run.gaps, top, self._offending(run))
+
+    def _offending(self, run: Run) -> Context:
+        """Return the context of the span that tripped a run, as far as it is remembered."""
+        span = None if run.trip is None else run.trip.span
+        node = None if span is None else self._spans.get(span.span_id)
+        return Context() if node is None else context_of(node.key, sampled=node.is_sampled)
 
     def _describe(self, run: Run) -> None:
         self._telemetry.describe(run.top and run.top.live, run.id, run.report())

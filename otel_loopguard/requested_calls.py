@@ -20,14 +20,14 @@ WAITING = 128
 class RequestedCalls:
     """The calls that the model turns of one run have asked for and that no span has shown."""
 
-    __slots__ = ("_early", "_have_none", "_waiting", "have_spans")
+    __slots__ = ("_early", "_called", "_waiting", "have_spans")
 
     def __init__(self) -> None:
         self._waiting: list[tuple[Node, ToolCall]] = []
         self._early: list[tuple[Node, Step]] = []
         """Calls whose spans began while the turn that asks for them was still being told."""
-        self._have_none = False
-        """A call has turned out to have been made without a span."""
+        self._called = 0
+        """Calls that have turned out to have been made without a span."""
         self.have_spans = False
         """A span has shown a tool call of this run."""
 
@@ -76,7 +76,7 @@ class RequestedCalls:
             # The last of parallel calls are answered after the model's last message, no others.
             last = [answer.result for answer in given.answers][-len(own) :]
             found, told = own, [UNKNOWN] * (len(own) - len(last)) + last
-        self._have_none = self._have_none or bool(found)
+        self._called += len(found)
         return [
             _step(asker, call, result)
             for (asker, call), result in zip(self._taken(found), told, strict=True)
@@ -91,7 +91,7 @@ class RequestedCalls:
         own = [each for each in self._waiting if each[0].agent_id == node.agent_id]
         if self.have_spans:
             return []
-        self._have_none = self._have_none or bool(own)
+        self._called += len(own)
         return [_step(*each) for each in self._taken(own)]
 
     def left(self) -> int:
@@ -100,7 +100,12 @@ class RequestedCalls:
         Where tools have spans, or no call without one has ever been made, they were no calls of
         tools but the framework's way of answering, or of handing over.
         """
-        return len(self._waiting) if self._have_none and not self.have_spans else 0
+        return len(self._waiting) if self._called and not self.have_spans else 0
+
+    @property
+    def without_spans(self) -> int:
+        """How many calls were made of which no span tells; none where a tool has one."""
+        return 0 if self.have_spans else self._called + self.left()
 
     def _like(self, node: Node, step: Step) -> tuple[Node, ToolCall] | None:
         own = [each for each in self._waiting if each[0].agent_id == node.agent_id]

@@ -45,7 +45,7 @@ class RunFinder(RunKeeper):
         *,
         live: bool,
         clock: Callable[[], float] = time.monotonic,
-        on_closed: Callable[[Run, RunReport | None], object] | None = None,
+        on_closed: Callable[[Run, RunReport], object] | None = None,
     ) -> None:
         grow_old_by = clock if live else _no_time
         super().__init__(policy, clock=grow_old_by, run_clock=clock, on_closed=on_closed)

@@ -7,9 +7,12 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from otel_loopguard.agent_totals import AgentTotals
+from otel_loopguard.bounded_names import BoundedNames
 from otel_loopguard.conversations import Conversations, conversation_of
-from otel_loopguard.decisions import RunReport
+from otel_loopguard.decisions import NOTHING_TAKEN, RunReport
 from otel_loopguard.forks import in_children
+from otel_loopguard.going_on import GoingOn
 from otel_loopguard.guard import LoopGuard
 from otel_loopguard.joins import Joins
 from otel_loopguard.misplaced import Unattached
@@ -28,8 +31,7 @@ class RunKeeper:
         policy: what each run's guard goes by, until `go_by` names another.
         clock: seconds, by which runs that no span ends grow old.
         run_clock: that of the runs' guards.
-        on_closed: told of each run that ended otherwise than by a span; without a report, in a
-            forked child, of each that its parent process goes on with.
+        on_closed: told of each run that ended otherwise than by a span.
 
     """
 
@@ -39,7 +41,7 @@ class RunKeeper:
         *,
         clock: Callable[[], float],
         run_clock: Callable[[], float] = time.monotonic,
-        on_closed: Callable[[Run, RunReport | None], object] | None = None,
+        on_closed: Callable[[Run, RunReport], object] | None = None,
     ) -> None:
         self.policy = policy
         """What runs go by that begin now."""
@@ -58,7 +60,11 @@ class RunKeeper:
         self._converses = policy.settings.scope == "conversation"
         """Limits are held against conversations, or once were."""
         self._on_closed = on_closed
-        self._untold: deque[tuple[Run, RunReport | None]] = deque()
+        self._untold: deque[tuple[Run, RunReport]] = deque()
+        self.agents = BoundedNames()
+        """What agents are called where they are told apart."""
+        self.totals = AgentTotals(self.agents)
+        """What the runs of this process have taken so far."""
         in_children(self, RunKeeper._leave_to_parent)
 
     def go_by(self, policy: Policy) -> None:
@@ -151,6 +157,7 @@ class RunKeeper:
         left = run.requested.left()
         for each in (run, *run.around()):
             each.guard.called_unseen(left)
+        run.gaps.tool_span = run.requested.without_spans
         for heir in run.sharers.heirs():
             self.shut(heir)
         run.slot.runs.pop(self, None)
@@ -166,6 +173,20 @@ class RunKeeper:
         """Return the runs that have not ended, oldest first."""
         with self.lock:
             return tuple(self.going)
+
+    def going_on(self) -> list[GoingOn]:
+        """Return what metrics tell of the runs that have not ended; on any thread."""
+        with self.lock:
+            runs = tuple(self.going)
+        # What is read from here on are single numbers: runs may go on meanwhile.
+        now_s, found = self.run_clock(), list[GoingOn]()
+        for run in runs:
+            taken = run.guard.taken()
+            if not run.ended and taken is not NOTHING_TAKEN:
+                agent, tripped = self.agents.of(run.agent), run.trip is not None
+                age_s = max(0.0, now_s - taken.started_s)
+                found.append(GoingOn(agent, tripped, age_s, taken.steps, taken.cost_usd))
+        return found
 
     def evicted(self) -> dict[str, int]:
         """Return how much was forgotten because a store was full, by store."""
@@ -190,7 +211,8 @@ class RunKeeper:
         for run in self.going:
             run.ended = True
             run.slot.runs.pop(self, None)
-            self._untold.append((run, None))
+        self._untold.clear()
+        self.totals.clear()
         self.spans.leave_to_parent()
         self.going, self.joins = OpenRuns(self._clock), Joins()
         self.unattached = Unattached()

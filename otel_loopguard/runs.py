@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from otel_loopguard.decisions import Decision, RunReport, Violation
+from otel_loopguard.decisions import NOTHING_TAKEN, Decision, RunReport, Violation
 from otel_loopguard.gaps import Gaps
 from otel_loopguard.guard import LoopGuard
 from otel_loopguard.hints import Hints
@@ -45,6 +45,7 @@ class Run:
         "agent",
         "attempts",
         "conversation",
+        "counted_steps",
         "ended",
         "escaped",
         "final",
@@ -71,6 +72,7 @@ class Run:
         "slot",
         "started_over",
         "steps_after_trip",
+        "taken",
         "top",
         "trip",
         "tripped",
@@ -122,7 +124,8 @@ class Run:
         """Open spans of tool calls, oldest first."""
         self.requested = RequestedCalls()
         """Tool calls that models have asked for and that no span has shown."""
-        self.gaps, self.hints = Gaps(), Hints()
+        # The last two: its steps, and what they took, that stand in the totals of the agents.
+        self.gaps, self.hints, self.counted_steps, self.taken = Gaps(), Hints(), 0, NOTHING_TAKEN
         self.responses: dict[str, Answer] = {}
         """The answers of the last model calls, by their ids."""
         self.sharers = Sharers()

@@ -6,25 +6,23 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import get_args
 
-from opentelemetry import trace
 from opentelemetry._logs import Logger, LoggerProvider, SeverityNumber, get_logger
 from opentelemetry.context import Context
 from opentelemetry.metrics import MeterProvider
-from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, TraceFlags
+from opentelemetry.trace import Span
 from opentelemetry.util.types import AttributeValue
 
+from otel_loopguard.bounded_names import BoundedNames
 from otel_loopguard.decisions import RunReport, Violation
 from otel_loopguard.detectors import Action
 from otel_loopguard.gaps import KINDS, Gap, Gaps
-from otel_loopguard.instruments import SCOPE, Instruments, Stores
+from otel_loopguard.instruments import SCOPE, Instruments
+from otel_loopguard.observations import Watched
 from otel_loopguard.policy import Mode, Policy
 from otel_loopguard.registry import names
 from otel_loopguard.version import VERSION
+from otel_loopguard.violation_event import attributes_of, context_of
 
-NAMES = 200
-"""Agent and tool names that metrics tell apart; every further one is `_OTHER`."""
-
-_OTHER = "_OTHER"
 _LOGS_HAVE_EVENTS = "event_name" in inspect.signature(Logger.emit).parameters
 """Older versions of the API know no log-based events."""
 
@@ -36,7 +34,7 @@ class Telemetry:
         self,
         policy: Policy,
         mode: Mode,
-        stores: Stores,
+        watched: Watched,
         *,
         meter_provider: MeterProvider | None = None,
         logger_provider: LoggerProvider | None = None,
@@ -45,12 +43,12 @@ class Telemetry:
         log_events = log_events and _LOGS_HAVE_EVENTS
         self._logger = get_logger(SCOPE, VERSION, logger_provider) if log_events else None
         self._instruments = Instruments(
-            meter_provider, {names.VERSION: VERSION, names.MODE: mode}, stores
+            meter_provider, {names.VERSION: VERSION, names.MODE: mode}, watched
         )
         self._rules = policy.rule_ids
-        self._agents: set[str] = set()
+        self._agents = watched.agents
         self._announced: set[str] = set()
-        self._tools: set[str] = set()
+        self._tools = BoundedNames()
 
     def announce(self, agent: str | None = None, hooks: Iterable[str] = ()) -> None:
         """Make the series exist at zero, so that the first violation is seen as an increase."""
@@ -87,36 +85,38 @@ class Telemetry:
         self._instruments.leave()
 
     def run_opened(self, agent: str) -> None:
-        """Count a run that goes on."""
-        self._instruments.active.add(1, {names.GEN_AI_AGENT_NAME: self._agent(agent)})
+        """Make the series of the run's agent exist."""
+        self._agent(agent)
 
-    def run_left(self, agent: str) -> None:
-        """Count a run no more that goes on in the parent of this process."""
-        self._instruments.active.add(-1, {names.GEN_AI_AGENT_NAME: self._agent(agent)})
+    def run_ended(
+        self,
+        agent: str,
+        report: RunReport,
+        gaps: Gaps,
+        top: Context,
+        offending: Context,
+    ) -> None:
+        """Count a run that is over, what it took, and what its steps did not show.
 
-    def run_ended(self, agent: str, report: RunReport, gaps: Gaps) -> None:
-        """Count a run that is over, what it took, and what its steps did not show."""
+        Exemplars name the spans of the contexts: its topmost one, and the one that tripped it.
+        """
+        inst = self._instruments
         labels: dict[str, AttributeValue] = {names.GEN_AI_AGENT_NAME: self._agent(agent)}
-        self._instruments.active.add(-1, labels)
-        self._instruments.runs.add(
-            1,
-            {
-                **labels,
-                names.RUN_STATUS: report.status,
-                names.TRIPPED: report.trip is not None,
-            },
-        )
-        self._instruments.steps.record(report.steps, labels)
-        self._instruments.duration.record(report.duration_s, labels)
+        status = {names.RUN_STATUS: report.status, names.TRIPPED: report.trip is not None}
+        inst.runs.add(1, {**labels, **status}, top)
+        inst.steps.record(report.steps, labels, top)
+        inst.duration.record(report.duration_s, labels, top)
+        if report.cost_usd > 0:
+            inst.cost.record(report.cost_usd, labels, top)
         if report.trip is not None:
-            self._instruments.after_trip.record(report.after_trip_s, labels)
+            inst.after_trip.record(report.after_trip_s, labels, offending)
         for gap, count in gaps.counts():
-            self._instruments.gaps.add(count, _gap_labels(gap, self._agent(agent)))
+            inst.gaps.add(count, _gap_labels(gap, self._agent(agent)), top)
         for token_type, tokens in (
             ("input", report.input_tokens),
             ("output", report.output_tokens),
         ):
-            self._instruments.tokens.record(tokens, {**labels, names.GEN_AI_TOKEN_TYPE: token_type})
+            inst.tokens.record(tokens, {**labels, names.GEN_AI_TOKEN_TYPE: token_type}, top)
 
     def step_after_trip(self, agent: str) -> None:
         """Count a step that started after its run had tripped, and happened."""
@@ -135,17 +135,17 @@ class Telemetry:
 
         `sampled` says whether the offending span is exported, so that an exemplar may name it.
         """
-        attributes = _described(violation, run_id)
+        attributes = attributes_of(violation, run_id)
         target = next((s for s in spans if isinstance(s, Span) and s.is_recording()), None)
         if target is not None:
             target.add_event(names.EVENT_VIOLATION, attributes)
-        context = _context_of(violation, sampled=sampled)
+        context = None if violation.span is None else context_of(violation.span, sampled=sampled)
         agent_label = self._agent(violation.agent or agent)
         counted = _labels(violation.rule, violation.action, agent_label)
         self._instruments.violations.add(1, counted, context)
         if violation.tool:
             counted = _labels(violation.rule, violation.action, None)
-            counted[names.GEN_AI_TOOL_NAME] = _bounded(violation.tool, self._tools)
+            counted[names.GEN_AI_TOOL_NAME] = self._tools.of(violation.tool)
             self._instruments.by_tool.add(1, counted, context)
         if self._logger is not None:
             severe = violation.action == "abort"
@@ -186,14 +186,23 @@ class Telemetry:
             attributes[names.RUN_STEPS_AFTER_TRIP] = report.steps_after_trip
         span.set_attributes(attributes)
 
-    def abort(self, hook: str, result: str, seconds: float) -> None:
-        """Count that a stop is `asked` for, or what became of it, so long after the trip."""
+    def abort(self, hook: str, result: str, seconds: float, context: Context) -> None:
+        """Count that a stop is `asked` for, or what became of it, so long after the trip.
+
+        Exemplars name the span of the context: the one that tripped the run.
+        """
         if result == "asked":
-            self._instruments.abort_requests.add(1, {names.ABORT_HOOK: hook})
+            self._instruments.abort_requests.add(1, {names.ABORT_HOOK: hook}, context)
             return
-        self._instruments.aborts.add(1, {names.ABORT_HOOK: hook, names.ABORT_RESULT: result})
+        labels = {names.ABORT_HOOK: hook, names.ABORT_RESULT: result}
+        self._instruments.aborts.add(1, labels, context)
         if result == "ok":
-            self._instruments.time_to_stop.record(seconds, {names.ABORT_HOOK: hook})
+            self._instruments.time_to_stop.record(seconds, {names.ABORT_HOOK: hook}, context)
+
+    def took(self, callback: str, seconds: float) -> None:
+        """Record how long the guard took for a span that starts, or has ended."""
+        labels = {names.CALLBACK: callback}
+        self._instruments.guard_duration.record(seconds, labels, Context())
 
     def fault(self, error: BaseException) -> None:
         """Count a fault inside the guard."""
@@ -205,55 +214,11 @@ class Telemetry:
                 self._instruments.violations.add(0, _labels(rule, action, agent))
 
     def _agent(self, name: str) -> str:
-        if name in self._agents:
-            return name
-        bounded = _bounded(name, self._agents)
+        bounded = self._agents.of(name)
         if bounded not in self._announced:
             self._announced.add(bounded)
             self.announce(bounded)
         return bounded
-
-
-def _bounded(name: str, known: set[str]) -> str:
-    if name not in known:
-        if len(known) >= NAMES:
-            return _OTHER
-        known.add(name)
-    return name
-
-
-def _context_of(violation: Violation, *, sampled: bool) -> Context | None:
-    """Return a context with the offending span, for exemplars and log records."""
-    if violation.span is None:
-        return None
-    flags = TraceFlags(TraceFlags.SAMPLED if sampled else TraceFlags.DEFAULT)
-    offending = SpanContext(*violation.span, is_remote=False, trace_flags=flags)
-    return trace.set_span_in_context(NonRecordingSpan(offending), Context())
-
-
-def _described(violation: Violation, run_id: str) -> dict[str, AttributeValue]:
-    described: dict[str, AttributeValue] = {
-        names.RULE: violation.rule,
-        names.REASON: violation.reason,
-        names.ACTION: violation.action,
-        names.PHASE: violation.phase,
-        names.COUNT: violation.count,
-        names.THRESHOLD: violation.threshold,
-        names.MESSAGE: violation.message,
-        names.STEP_NUMBER: violation.step,
-        names.WASTED_STEPS: violation.wasted_steps,
-        names.WASTED_TOKENS: violation.wasted_tokens,
-        names.WASTED_COST: violation.wasted_cost_usd,
-        names.RUN_ID: run_id,
-    }
-    if violation.tool:
-        described[names.GEN_AI_TOOL_NAME] = violation.tool
-    if violation.agent:
-        described[names.GEN_AI_AGENT_NAME] = violation.agent
-    if violation.span is not None:
-        described[names.STEP_TRACE_ID] = f"{violation.span.trace_id:032x}"
-        described[names.STEP_SPAN_ID] = f"{violation.span.span_id:016x}"
-    return described
 
 
 def _gap_labels(gap: Gap, agent: str | None) -> dict[str, AttributeValue]:

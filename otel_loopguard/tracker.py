@@ -59,7 +59,7 @@ class RunTracker:
         prevented_kinds: frozenset[StepKind] = frozenset(),
         vetoes: Callable[[SpanRecord, Step], bool] | None = None,
         clock: Callable[[], float] = time.monotonic,
-        on_closed: Callable[[Run, RunReport | None], object] | None = None,
+        on_closed: Callable[[Run, RunReport], object] | None = None,
     ) -> None:
         self.runs = RunFinder(policy, live=live, clock=clock, on_closed=on_closed)
         self._live = live
@@ -209,6 +209,7 @@ class RunTracker:
             node.claimed = hearing.give_up_place(record.started_ns)
         prevented = shown.can_veto or step.kind in self._prevented_kinds
         node.refused = hearing.begin(placed, prevented=prevented)
+        hearing.add_up(placed, self.runs.totals, over=False)
         node.vetoed = shown.can_veto and node.refused
         node.against = hearing.is_stopped
         if step.kind in {"llm", "tool"} and not node.vetoed:
@@ -245,6 +246,7 @@ class RunTracker:
         placed = node.placed(whole, timed=not self._live)
         run.gaps.take(placed)
         hearing.record(placed, started_ns=record.started_ns, refused=node.refused, is_late=is_late)
+        hearing.add_up(placed, self.runs.totals, over=True)
         if step.kind == "llm":
             run.requested.ask(node, placed)
             self.runs.answered(run, placed)
@@ -257,4 +259,5 @@ class RunTracker:
             return None
         placed = node.placed(add_up(node, step), timed=not self._live)
         hearing.record(placed, started_ns=record.started_ns, refused=node.refused)
+        hearing.add_up(placed, self.runs.totals, over=True)
         return hearing.verdict(node, placed, opened=False)

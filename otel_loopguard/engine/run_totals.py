@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 
-from otel_loopguard.decisions import RunReport, Stats, Violation
+from otel_loopguard.decisions import RunReport, Stats, Taken, Violation
 from otel_loopguard.detectors import Facts
 from otel_loopguard.endings import Status, ending_of
 from otel_loopguard.engine.open_steps import OpenStep, OpenSteps
@@ -166,6 +166,12 @@ class RunTotals:
             self._are_tools[place] = kind == "tool"
             self._owners[place] = hash(facts.agent)
             self._results += 1
+
+    def taken(self) -> Taken:
+        """Return what the run has taken so far."""
+        return Taken(
+            self.started_s, self.steps, self._input_tokens, self._output_tokens, self._cost_usd
+        )
 
     def stats(
         self,

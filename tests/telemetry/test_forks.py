@@ -133,7 +133,7 @@ with agent():
     print(total("violations"), total("run.active"))
 print(total("runs"), total("run.active"))
 """
-    assert ran(scene) == "(1, 0, False, 1, True, 1)\n0 1\n1 0"
+    assert ran(scene) == "(0, 0, False, 1, True, 1)\n0 1\n1 0"
 
 
 def test_spans_that_are_open_at_the_fork_end_in_the_child_without_being_counted() -> None:
@@ -238,7 +238,10 @@ def test_forks_in_the_middle_of_other_threads_spans() -> None:
     """
     scene = """
 over, ended = threading.Event(), []
-guard._telemetry.run_ended = lambda agent, report, _: ended.append((agent, report.trip is not None))
+def run_ended(agent, report, *_):
+    ended.append((agent, report.trip is not None))
+
+guard._telemetry.run_ended = run_ended
 
 def hammer():
     CURRENT.set(None)

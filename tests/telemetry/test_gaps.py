@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from otel_loopguard import guarded_run, telemetry
+from otel_loopguard import bounded_names, guarded_run
 from otel_loopguard.gaps import KINDS
 from tests._tracing import Traced
 
@@ -41,7 +41,8 @@ def test_gaps_are_told_when_the_run_is_over(process: Traced) -> None:
             blind_turn(process)
         assert set(gaps(process).values()) == {0}, "nothing is added for each span"
 
-    assert gaps(process) == {"arguments": 3, "result": 3, "usage": 3, "requested_calls": 3}
+    none = {"tool_span": 0}
+    assert gaps(process) == {"arguments": 3, "result": 3, "usage": 3, "requested_calls": 3} | none
 
 
 def test_a_run_that_no_span_ends_tells_them_too(process: Traced) -> None:
@@ -70,7 +71,8 @@ def test_what_failed_has_no_result_and_no_usage_to_show(process: Traced) -> None
             ):
                 raise TimeoutError
 
-    assert gaps(process) == {"arguments": 1, "result": 0, "usage": 0, "requested_calls": 0}
+    none = dict.fromkeys(("result", "usage", "requested_calls", "tool_span"), 0)
+    assert gaps(process) == {"arguments": 1} | none
 
 
 def test_calls_without_a_span_have_gaps_as_well(process: Traced) -> None:
@@ -82,12 +84,34 @@ def test_calls_without_a_span_have_gaps_as_well(process: Traced) -> None:
 
     assert gaps(process)["result"] == 1, "no input shows what came of the first turn's call"
     assert gaps(process)["arguments"] == 0
+    assert gaps(process)["tool_span"] == 2, "the last turn's call as well: the first one was made"
+
+
+def test_a_call_without_a_span_is_none_where_another_tool_has_one(process: Traced) -> None:
+    """What has no span there is the framework's way to answer, or to hand over."""
+    process.guard()
+    with process.agent():
+        process.work(1)
+        with process.chat():
+            pass
+        with process.chat(asks=False):
+            pass
+
+    assert gaps(process)["tool_span"] == 0
+
+
+def test_a_call_that_was_asked_for_at_the_end_may_be_the_answer(process: Traced) -> None:
+    process.guard()
+    with process.agent(), process.chat():
+        pass
+
+    assert gaps(process)["tool_span"] == 0
 
 
 def test_agents_are_told_apart_up_to_a_bound(
     process: Traced, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(telemetry, "NAMES", 1)
+    monkeypatch.setattr(bounded_names, "NAMES", 1)
     process.guard()
     for name in ("scout", "cook", "clerk"):
         with process.agent(name):

@@ -10,7 +10,13 @@ import pytest
 from inline_snapshot import snapshot
 from opentelemetry.sdk.metrics import MeterProvider
 
-from otel_loopguard import LoopGuardSpanProcessor, Policy, RunAborted, guarded_run, telemetry
+from otel_loopguard import (
+    LoopGuardSpanProcessor,
+    Policy,
+    RunAborted,
+    bounded_names,
+    guarded_run,
+)
 from otel_loopguard.version import VERSION
 from tests._tracing import ONE_RULE, Traced
 
@@ -72,6 +78,7 @@ def test_series_exist_at_zero_from_the_start(process: Traced) -> None:
                 "gap=arguments step.kind=tool: 0",
                 "gap=requested_calls step.kind=llm: 0",
                 "gap=result step.kind=tool: 0",
+                "gap=tool_span step.kind=tool: 0",
                 "gap=usage step.kind=llm: 0",
             ],
             "loopguard.abort.requests": [
@@ -129,10 +136,16 @@ def test_after_a_trip(process: Traced) -> None:
                 "gap=requested_calls step.kind=llm: 0",
                 "gap=result step.kind=tool gen_ai.agent.name=scout: 0",
                 "gap=result step.kind=tool: 0",
+                "gap=tool_span step.kind=tool gen_ai.agent.name=scout: 0",
+                "gap=tool_span step.kind=tool: 0",
                 "gap=usage step.kind=llm gen_ai.agent.name=scout: 0",
                 "gap=usage step.kind=llm: 0",
             ],
-            "loopguard.run.active": ["gen_ai.agent.name=scout: 0"],
+            "loopguard.run.active": [
+                "tripped=False gen_ai.agent.name=scout: 0",
+                "tripped=True gen_ai.agent.name=scout: 0",
+            ],
+            "loopguard.guard.duration": ["callback=end: 1", "callback=start: 1"],
             "loopguard.violations.by_tool": [
                 "rule=repeated_result action=abort gen_ai.tool.name=search: 1",
                 "rule=repeated_result action=warn gen_ai.tool.name=search: 1",
@@ -147,6 +160,18 @@ def test_after_a_trip(process: Traced) -> None:
             ],
             "loopguard.info": ["version=V mode=observe: 1"],
             "loopguard.evictions": ["store=ids: 0", "store=runs: 0", "store=spans: 0"],
+            "loopguard.run.age.max": ["gen_ai.agent.name=scout: 0"],
+            "loopguard.run.steps.max": ["gen_ai.agent.name=scout: 0"],
+            "loopguard.run.cost.max": ["gen_ai.agent.name=scout: 0"],
+            "loopguard.steps": [
+                "step.kind=llm gen_ai.agent.name=scout: 6",
+                "step.kind=tool gen_ai.agent.name=scout: 6",
+            ],
+            "loopguard.token.usage": [
+                "gen_ai.token.type=input gen_ai.agent.name=scout: 60",
+                "gen_ai.token.type=output gen_ai.agent.name=scout: 30",
+            ],
+            "loopguard.cost": ["gen_ai.agent.name=scout: 0"],
         }
     )
 
@@ -192,6 +217,12 @@ def test_units_and_kinds(process: Traced) -> None:
             "loopguard.errors": "Sum {error}",
             "loopguard.info": "Gauge {guard}",
             "loopguard.evictions": "Sum {eviction}",
+            "loopguard.run.age.max": "Gauge s",
+            "loopguard.run.steps.max": "Gauge {step}",
+            "loopguard.run.cost.max": "Gauge {USD}",
+            "loopguard.steps": "Sum {step}",
+            "loopguard.token.usage": "Sum {token}",
+            "loopguard.cost": "Sum {USD}",
         }
     )
 
@@ -230,7 +261,7 @@ def test_exemplars_point_to_the_offending_span(process: Traced) -> None:
 
 
 def test_names_that_never_end_become_one(process: Traced, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telemetry, "NAMES", 3)
+    monkeypatch.setattr(bounded_names, "NAMES", 3)
     process.guard(Policy.none().with_limits(max_calls_per_tool={f"t{n}": 1 for n in range(9)}))
     for number in range(9):
         with process.agent(f"a{number}"):

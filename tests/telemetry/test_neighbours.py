@@ -290,7 +290,7 @@ def as_a_log_processor(process: Traced, makes: MakesSpans, monkeypatch: pytest.M
 
 def as_a_meter(process: Traced, makes: MakesSpans, monkeypatch: pytest.MonkeyPatch) -> None:
     guard: Any = process.guard(limit(2))
-    for name in ("active", "runs", "violations", "by_tool"):
+    for name in ("gaps", "runs", "violations", "by_tool"):
         monkeypatch.setattr(getattr(guard._telemetry._instruments, name), "add", makes)
 
 
@@ -300,7 +300,7 @@ def as_a_broken_meter(process: Traced, makes: MakesSpans, monkeypatch: pytest.Mo
         raise RuntimeError
 
     guard: Any = process.guard(limit(2))
-    for name in ("active", "runs", "violations", "errors"):
+    for name in ("gaps", "runs", "violations", "errors"):
         monkeypatch.setattr(getattr(guard._telemetry._instruments, name), "add", broken)
 
 

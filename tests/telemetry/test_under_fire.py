@@ -15,7 +15,6 @@ from opentelemetry.sdk.trace import ConcurrentMultiSpanProcessor, TracerProvider
 
 from otel_loopguard import Policy, RunAborted, guarded_run
 from otel_loopguard.decisions import RunReport
-from otel_loopguard.gaps import Gaps
 from otel_loopguard.runs import Run
 from tests._tracing import Traced
 
@@ -29,9 +28,9 @@ def reports(process: Traced) -> list[tuple[str, RunReport]]:
     written: Any = guard
     tell = written._telemetry.run_ended
 
-    def run_ended(agent: str, report: RunReport, gaps: Gaps) -> None:
+    def run_ended(agent: str, report: RunReport, *more: object) -> None:
         told.append((agent, report))
-        tell(agent, report, gaps)
+        tell(agent, report, *more)
 
     written._telemetry.run_ended = run_ended
     return told

@@ -1,0 +1,182 @@
+"""What is read of the guards at work when metrics are collected.
+
+Several guards may tell one meter provider: what they say adds up. A meter asks the callback that
+came first for all of them, and keeps it for ever, so a callback must keep no guard.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple, Protocol, TypeAlias
+from weakref import WeakKeyDictionary, finalize
+
+from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation, get_meter_provider
+from opentelemetry.util.types import AttributeValue
+
+from otel_loopguard.agent_totals import AgentTotals
+from otel_loopguard.bounded_names import BoundedNames
+from otel_loopguard.forks import in_children
+from otel_loopguard.going_on import GoingOn
+from otel_loopguard.registry import metrics, names
+from otel_loopguard.registry.metric import Metric
+
+
+class Watched(Protocol):
+    """The runs of one guard, as far as metrics tell of them."""
+
+    agents: BoundedNames
+    totals: AgentTotals
+
+    def evicted(self) -> Mapping[str, int]:
+        """Return how much was forgotten because a store was full, by store."""
+        ...
+
+    def going_on(self) -> Iterable[GoingOn]:
+        """Return the runs that have not ended."""
+        ...
+
+
+Information: TypeAlias = Mapping[str, AttributeValue]
+"""The attributes of a guard at work."""
+
+Callback: TypeAlias = Callable[[CallbackOptions], list[Observation]]
+
+
+class _AtWork(NamedTuple):
+    provider: MeterProvider | None
+    info: Information
+    farewell: finalize[..., Watched]
+
+
+class _Left:
+    """What the runs of guards took that are no more: a counter never goes back."""
+
+    def __init__(self) -> None:
+        self.totals: WeakKeyDictionary[MeterProvider, AgentTotals] = WeakKeyDictionary()
+        in_children(self, lambda left: left.totals.clear())
+
+
+_AT_WORK: WeakKeyDictionary[Watched, _AtWork] = WeakKeyDictionary()
+"""The guards at work, each with where its metrics go and its attributes."""
+
+_LEFT = _Left()
+
+
+def begin(watched: Watched, provider: MeterProvider | None, info: Information) -> None:
+    """Tell of a guard from here on."""
+    farewell = finalize(watched, _keep, provider, watched.totals)
+    farewell.atexit = False
+    _AT_WORK[watched] = _AtWork(provider, info, farewell)
+
+
+def leave(watched: Watched) -> None:
+    """Tell of a guard no more, but what its runs have taken."""
+    left = _AT_WORK.pop(watched, None)
+    if left is not None:
+        left.farewell()
+
+
+def callbacks(provider: MeterProvider | None) -> Mapping[Metric, Callback]:
+    """Return what answers for each metric that is read when metrics are collected."""
+    answers: Mapping[Metric, Callable[[_Guards], Iterable[Observation]]] = {
+        metrics.INFO: _info,
+        metrics.EVICTIONS: _evictions,
+        metrics.RUN_ACTIVE: _active,
+        metrics.RUN_AGE_MAX: lambda guards: _highest(guards, lambda run: run.age_s),
+        metrics.RUN_STEPS_MAX: lambda guards: _highest(guards, lambda run: run.steps),
+        metrics.RUN_COST_MAX: lambda guards: _highest(guards, lambda run: run.cost_usd),
+        metrics.STEPS: _steps,
+        metrics.TOKEN_USAGE: _tokens,
+        metrics.COST: _cost,
+    }
+    return {metric: _asked(provider, answer) for metric, answer in answers.items()}
+
+
+def _asked(
+    provider: MeterProvider | None, answer: Callable[[_Guards], Iterable[Observation]]
+) -> Callback:
+    return lambda _: list(answer(_Guards(provider)))
+
+
+class _Guards:
+    """The guards whose metrics go to one provider."""
+
+    def __init__(self, provider: MeterProvider | None) -> None:
+        one_for_all = get_meter_provider()
+        self._provider = provider or one_for_all
+        self.at_work = [
+            (watched, each.info)
+            for watched, each in list(_AT_WORK.items())
+            if (each.provider or one_for_all) is self._provider
+        ]
+
+    def agents(self) -> list[str]:
+        """Return the agents that are known, in the order in which they came."""
+        return list({agent: None for each, _ in self.at_work for agent in each.agents.all()})
+
+    def runs(self) -> Iterator[GoingOn]:
+        return (run for each, _ in self.at_work for run in each.going_on())
+
+    def totals(self) -> AgentTotals:
+        """Return what all runs have taken, those of guards that are no more as well."""
+        totals = AgentTotals(BoundedNames())
+        left = _LEFT.totals.get(self._provider)
+        for each in (*([] if left is None else [left]), *(w.totals for w, _ in self.at_work)):
+            totals.add(each)
+        return totals
+
+
+def _keep(provider: MeterProvider | None, totals: AgentTotals) -> None:
+    left = _LEFT.totals.setdefault(provider or get_meter_provider(), AgentTotals(BoundedNames()))
+    left.add(totals)
+
+
+def _info(guards: _Guards) -> Iterator[Observation]:
+    return (Observation(1, info) for _, info in guards.at_work)
+
+
+def _evictions(guards: _Guards) -> Iterator[Observation]:
+    counts: Counter[str] = Counter()
+    for each, _ in guards.at_work:
+        counts.update(each.evicted())
+    return (Observation(n, {names.STORE: store}) for store, n in counts.items())
+
+
+def _active(guards: _Guards) -> Iterator[Observation]:
+    counts = Counter((run.agent, run.tripped) for run in guards.runs())
+    for agent in guards.agents():
+        for tripped in (False, True):
+            labels = {names.TRIPPED: tripped, names.GEN_AI_AGENT_NAME: agent}
+            yield Observation(counts[agent, tripped], labels)
+
+
+def _highest(guards: _Guards, figure: Callable[[GoingOn], float]) -> Iterator[Observation]:
+    highest: dict[str, float] = dict.fromkeys(guards.agents(), 0)
+    for run in guards.runs():
+        highest[run.agent] = max(figure(run), highest.get(run.agent, 0))
+    return (Observation(n, {names.GEN_AI_AGENT_NAME: agent}) for agent, n in highest.items())
+
+
+def _steps(guards: _Guards) -> Iterator[Observation]:
+    steps = guards.totals().steps
+    for agent in guards.agents():
+        for kind in ("tool", "llm"):
+            steps.setdefault((agent, kind), 0)
+    for (agent, kind), count in steps.items():
+        yield Observation(count, {names.STEP_KIND: kind, names.GEN_AI_AGENT_NAME: agent})
+
+
+def _tokens(guards: _Guards) -> Iterator[Observation]:
+    tokens = guards.totals().tokens
+    for agent in guards.agents():
+        for token_type in ("input", "output"):
+            tokens.setdefault((agent, token_type), 0)
+    for (agent, token_type), count in tokens.items():
+        labels = {names.GEN_AI_TOKEN_TYPE: token_type, names.GEN_AI_AGENT_NAME: agent}
+        yield Observation(count, labels)
+
+
+def _cost(guards: _Guards) -> Iterator[Observation]:
+    cost_usd = dict.fromkeys(guards.agents(), 0.0) | guards.totals().cost_usd
+    return (Observation(n, {names.GEN_AI_AGENT_NAME: agent}) for agent, n in cost_usd.items())

@@ -1,0 +1,60 @@
+"""The stopwatch: how long the guard takes for a span, measured on few of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from itertools import cycle
+
+from otel_loopguard.aside import Aside
+
+EVERY = 61
+"""One callback in so many is measured: to record a duration takes as long as a part of what is
+measured. It is a prime, so that it falls on every kind of span of an agent that goes in circles."""
+
+_FIRST = 10
+"""The first ones are not: they import, and fill caches."""
+
+
+class Stopwatch:
+    """Says when to measure, and measures.
+
+    Args:
+        tell: called with what was measured, and how many seconds it took.
+        aside: entered while that is told.
+        fault: told of what went wrong meanwhile.
+
+    """
+
+    __slots__ = ("_aside", "_fault", "_tell", "ends", "starts")
+
+    def __init__(
+        self,
+        tell: Callable[[str, float], object],
+        aside: Aside,
+        fault: Callable[[Exception], object],
+    ) -> None:
+        self._tell = tell
+        self._aside = aside
+        self._fault = fault
+        self.starts, self.ends = _turns(), _turns()
+        """Whether to measure the next start, and the next end."""
+
+    @contextmanager
+    def measuring(self, callback: str) -> Generator[None]:
+        """Measure a block, however it is left."""
+        began_s = time.perf_counter()
+        try:
+            yield
+        finally:
+            taken_s = time.perf_counter() - began_s
+            try:
+                with self._aside:
+                    self._tell(callback, taken_s)
+            except Exception as error:  # noqa: BLE001 -- called from the user's own code
+                self._fault(error)
+
+
+def _turns() -> cycle[bool]:
+    return cycle(place == _FIRST for place in range(EVERY))
