@@ -26,12 +26,12 @@ from otel_loopguard.steps import Step
 from scripts.stack import scenes
 from scripts.stack.acting import chat, run, tool
 
-GOOD = 'mode = "observe"\nscope = "conversation"\n\n[limits]\nmax_steps = 40\n'
+GOOD = 'mode = "observe"\nscope = "conversation"\n\n[limits]\nmax_steps = 40\nmax_cost_usd = 60\n'
 BAD = "max_stepps = 1\n"
 ROUND_S = 1.0
 CHANGES = 4
 """Rounds between two changes of the policy file, which is read a second or two after one."""
-SLOW_S = 0.003
+SLOW_S = 0.002
 REPORTED_S = 3
 """Long enough to be seen with a guard once."""
 

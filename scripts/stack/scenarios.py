@@ -16,8 +16,12 @@ RUNAWAY = "LoopguardRunawayContinues"
 TURN_S = 0.2
 """How long the model of the runaway takes over an answer."""
 ENFORCE = {"OTEL_LOOPGUARD_MODE": "enforce"}
+ESTIMATED = {"OTEL_LOOPGUARD_MAX_COST_USD": "5"}
+"""With a limit in dollars, models whose price is known have one."""
 # The model is a made-up one, so its price is, too.
 PRICED = {"OTEL_LOOPGUARD_USAGE_PRICE": "input_per_m_usd=2.5,output_per_m_usd=10"}
+SELDOM = {"OTEL_METRIC_EXPORT_INTERVAL": "5000"}
+"""A crowd has thousands of series."""
 
 
 class Story:
@@ -65,7 +69,7 @@ def healthy_agent(stack: Stack, *, runs: int, pause_s: float) -> Generator[Progr
                 *(PROGRAM, "--name", "concierge", "--model", "gpt-4o"),
                 *("--runs", str(runs), "--pause", str(pause_s)),
             ),
-            variables=ENFORCE,
+            variables={**ENFORCE, **ESTIMATED},
         )
         with running_agent(agent, stack.folder, stack.gateway.otlp) as program:
             yield program
@@ -127,6 +131,7 @@ def everything(stack: Stack) -> Generator[Story]:
                 service=f"acted-{part}",
                 model_url="",  # what is acted asks no model
                 arguments=(*DOUBLES, stack.folder, "--part", part),
+                variables=SELDOM if part == "crowd" else {},
             )
             running.enter_context(running_agent(agent, stack.folder, stack.gateway.otlp))
 
