@@ -30,12 +30,19 @@ benchmarks := $(sort $(wildcard benchmarks/bench_*.py))
 .PHONY: demo test test-core test-frameworks $(frameworks:%=test-framework-%) test-providers \
 	test-clients client-sheets matrix integrations-page $(integrated:%=matrix-%) test-first-frameworks test-system test-oldest test-all-pythons test-core-install pythons coverage \
 	lint types docs bench mutants recordings-page rule-pages stopping-rows stopping-page policy-schema \
-	telemetry-names bench-peers $(alone:%=stopping-rows-%) $(benchmarks) build requirements stack clean
+	telemetry-names alerts bench-peers $(alone:%=stopping-rows-%) $(benchmarks) build requirements clean
 
 test: test-core test-first-frameworks
 
 demo:
 	$(in) demo python examples/demo
+
+# From looping agents to pages, without containers, until Ctrl-C, which is for the stack alone; with
+# `scenario=everything` the run that trips everything.
+.PHONY: stack
+stack:
+	@interpreter="$$($(python) scripts/environment.py demo)" && \
+		exec "$$interpreter" -m scripts.stack $(if $(scenario),--scenario $(scenario))
 
 test-core:
 	$(in) test pytest -n auto --dist loadfile $(core)
@@ -144,11 +151,8 @@ policy-schema:
 telemetry-names:
 	$(in) dev python -m scripts.telemetry_names
 
-# From looping agents to pages, without containers, until Ctrl-C, which is for the stack alone; with
-# `scenario=everything` the run that trips everything.
-stack:
-	@interpreter="$$($(python) scripts/environment.py demo)" && \
-		exec "$$interpreter" -m scripts.stack $(if $(scenario),--scenario $(scenario))
+alerts:
+	$(in) dev python -m scripts.grafana_alerts
 
 bench: $(benchmarks)
 
