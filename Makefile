@@ -27,7 +27,7 @@ alone := $(sort $(foreach each,$(frameworks),$(if $(filter-out %_integration.py,
 
 benchmarks := $(sort $(wildcard benchmarks/bench_*.py))
 
-.PHONY: demo test test-core test-frameworks $(frameworks:%=test-framework-%) test-providers \
+.PHONY: dashboards test-dashboards dashboards-picture demo test test-core test-frameworks $(frameworks:%=test-framework-%) test-providers \
 	test-clients client-sheets matrix integrations-page $(integrated:%=matrix-%) test-first-frameworks test-system test-oldest test-all-pythons test-core-install pythons coverage \
 	lint types docs bench mutants recordings-page rule-pages stopping-rows stopping-page policy-schema \
 	telemetry-names alerts bench-peers $(alone:%=stopping-rows-%) $(benchmarks) build requirements clean
@@ -65,6 +65,10 @@ test-providers:
 # Official clients for Python and for JavaScript; these need Node 20 or later with its npm.
 test-clients:
 	$(in) clients pytest tests/clients
+
+# The boards: as generated, of Grafana's types, and with data in every panel. Needs Node as well.
+test-dashboards:
+	$(in) dashboards pytest -n auto --dist loadfile tests/dashboards
 
 test-system:
 	$(in) test pytest -n auto --dist loadfile $(sessions)
@@ -105,6 +109,7 @@ lint:
 types:
 	$(in) dev pyright
 	$(in) dev mypy
+	$(in) dev mypy --python-version 3.11 dashboards/generator/*.py
 
 docs:
 	$(in) dev sphinx-build --nitpicky --fail-on-warning --quiet docs docs/_build
@@ -136,6 +141,13 @@ $(integrated:%=matrix-%): matrix-%:
 
 integrations-page:
 	$(in) dev python -m scripts.integrations_page
+
+dashboards:
+	$(in) dashboards python -m dashboards.generator
+
+# Some minutes, and half a gigabyte of packages the first time; not part of CI. Look at each picture.
+dashboards-picture:
+	$(in) dashboards python -m scripts.board_pictures
 
 stopping-page:
 	$(in) dev python -m scripts.stopping_page

@@ -24,6 +24,7 @@ PACKAGE_OF_PROGRAM = {
     "alertmanager": "prometheus-alertmanager",
     "amtool": "prometheus-alertmanager",
     "chromium": "chromium",
+    "pngquant": "pngquant",
     "prometheus": "prometheus",
     "promtool": "prometheus",
     "redis-server": "redis-server",

@@ -56,7 +56,7 @@ WITH_OLDEST: tuple[str, ...] = (
     *("claude-agent-sdk", "smolagents", "strands"),
 )
 """Frameworks whose oldest supported versions are tried by `make matrix`."""
-TESTED_EXTRAS = ("cli", "cost", "otlp", "testing")
+TESTED_EXTRAS = ("cli", "cost", "otlp", "prometheus", "testing")
 ENVIRONMENTS = {
     "uv": Environment(groups=("uv",)),
     "core": Environment(groups=("build",)),
@@ -69,6 +69,7 @@ ENVIRONMENTS = {
     },
     "clients": Environment(("testing",), ("official-clients",)),
     "providers": Environment(("otlp", "testing"), ("providers",)),
+    "dashboards": Environment(TESTED_EXTRAS, ("dashboards",)),
     "demo": Environment(
         ("cli", "cost", "openai-agents", "otlp", "pydantic-ai", "testing"), ("demo",)
     ),

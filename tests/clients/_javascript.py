@@ -1,35 +1,25 @@
 """Plays scripts with clients for JavaScript, in Node.
 
-Their packages are installed on demand, as `scripts/environment.py` does it for Python: once for
-`package.json` and the version of Node, into the same cache outside the tree.
+Their packages are installed on demand; see `scripts/javascript_packages.py`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
 
-from scripts.environment import ROOT, cache, locked
+from scripts import javascript_packages
 from tests.clients._plays import LIMIT
 from tests.clients._seen import Seen
 
 PROGRAMS = Path(__file__).parent / "javascript"
-OLDEST_NODE = 20
 _TIMEOUT_S = 120
-_INSTALL = ("install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
-
-
-class NodeMissingError(RuntimeError):
-    """Node or its npm is not there, or is too old; the text says what was expected."""
 
 
 def play(
@@ -51,7 +41,7 @@ def run(program: str, *arguments: str) -> str:
             shutil.copy(path, made)
         (Path(made) / "node_modules").symlink_to(modules)
         done = subprocess.run(
-            [_found("node"), program, *arguments],
+            [javascript_packages.found("node"), program, *arguments],
             cwd=made,
             capture_output=True,
             text=True,
@@ -66,34 +56,7 @@ def run(program: str, *arguments: str) -> str:
 
 def installed() -> Path:
     """Return the folder of the packages; they are installed now if they are not there yet."""
-    node, npm = _found("node"), _found("npm")
-    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
-    number = version.stdout.strip().removeprefix("v")
-    if int(number.split(".")[0]) < OLDEST_NODE:
-        raise NodeMissingError(f"{node} is Node {number}; expected {OLDEST_NODE} or later")
-    package = PROGRAMS / "package.json"
-    key = hashlib.sha256(package.read_bytes()).hexdigest()[:12]
-    directory = cache() / f"javascript-{number}-{key}"
-    mark = directory / "tree"
-    with locked(directory):
-        if not mark.exists():
-            shutil.rmtree(directory, ignore_errors=True)
-            directory.mkdir(parents=True)
-            shutil.copy(package, directory)
-            # What npm says must not be taken for what a test says.
-            subprocess.run([npm, *_INSTALL], cwd=directory, stdout=sys.stderr, check=True)
-            mark.write_text(f"{ROOT}\n")
-    return directory / "node_modules"
-
-
-def _found(program: str) -> str:
-    found = shutil.which(program)
-    if found is None:
-        raise NodeMissingError(
-            f"{program!r} was not found on PATH ({os.environ.get('PATH', '')}); the clients for "
-            f"JavaScript need Node {OLDEST_NODE} or later with its npm: install it, and try again"
-        )
-    return found
+    return javascript_packages.installed(PROGRAMS)
 
 
 def _version(package: Path) -> str:

@@ -13,9 +13,10 @@ import msgspec
 import pytest
 
 from otel_loopguard.testing.scripts import DESCRIPTIONS, script_named
+from scripts.javascript_packages import NodeMissingError
 from tests.clients import _javascript
 from tests.clients._clients import CLIENTS, report_of
-from tests.clients._javascript import NodeMissingError, installed
+from tests.clients._javascript import installed
 from tests.clients._plays import EVERY, FINISHES, LIMIT, ODD, PLAIN, expected
 from tests.clients._seen import Report, Turn
 from tests.clients._sheets import path_of, read, rows_of
