@@ -3,7 +3,8 @@
     opentelemetry-instrument python -m scripts.stack.doubles FOLDER [--part crowd]
 
 - `rounds` plays scenes for ever;
-- `crowd` has more agents, runs and spans than a guard remembers, and then stays as it is;
+- `crowd` has more agents and tools than are told apart, and then stays as it is;
+- `hoard` has more runs and spans than a guard remembers, and then stays as it is;
 - `lapse` loses its guard, and goes on without.
 
 Each ends at SIGTERM, or after the seconds that `--seconds` says.
@@ -28,10 +29,10 @@ from scripts.stack.acting import chat, run, tool
 
 GOOD = 'mode = "observe"\nscope = "conversation"\n\n[limits]\nmax_steps = 40\nmax_cost_usd = 60\n'
 BAD = "max_stepps = 1\n"
-ROUND_S = 1.0
-CHANGES = 4
+ROUND_S = 0.5
+CHANGES = 3
 """Rounds between two changes of the policy file, which is read a second or two after one."""
-SLOW_S = 0.002
+SLOW_S = 0.0015
 REPORTED_S = 3
 """Long enough to be seen with a guard once."""
 
@@ -75,8 +76,13 @@ def main() -> None:
 
 
 def crowd(_: Path, ends: float) -> None:
-    """More of everything than a guard remembers."""
+    """Many names, in a process of its own: there no name of another agent is lost for them."""
     scenes.many_names()
+    time.sleep(max(ends - time.monotonic(), 0))
+
+
+def hoard(_: Path, ends: float) -> None:
+    """More of everything than a guard remembers."""
     scenes.full_stores()
     print("the stores are full", flush=True)
     time.sleep(max(ends - time.monotonic(), 0))
@@ -109,6 +115,7 @@ def lapse(_: Path, ends: float) -> None:
 
 PARTS: dict[str, Callable[[Path, float], None]] = {
     "crowd": crowd,
+    "hoard": hoard,
     "lapse": lapse,
     "rounds": rounds,
 }

@@ -104,7 +104,7 @@ def looping(stack: Stack) -> Generator[Story]:
     ):
 
         def go_on() -> None:
-            if stack.pager.pages(alertname=RUNAWAY) and runaway.service.state == "down":
+            if stack.pager.pages(alertname=RUNAWAY, job="runaway") and runaway.service.state == "down":
                 print(
                     "          somebody was paged and has brought the stop service up", flush=True
                 )
@@ -126,7 +126,7 @@ def everything(stack: Stack) -> Generator[Story]:
         running.enter_context(looping_agent(stack, runs=100_000, pause_s=3, **steered))
         running.enter_context(healthy_agent(stack, runs=100_000, pause_s=1))
         runaway = running.enter_context(runaway_agent(stack, LATE="yes"))
-        for part in ("rounds", "crowd", "lapse"):
+        for part in ("rounds", "crowd", "hoard", "lapse"):
             agent = Agent(
                 service=f"acted-{part}",
                 model_url="",  # what is acted asks no model
@@ -136,7 +136,7 @@ def everything(stack: Stack) -> Generator[Story]:
             running.enter_context(running_agent(agent, stack.folder, stack.gateway.otlp))
 
         def go_on() -> None:
-            if stack.pager.pages(alertname=RUNAWAY):
+            if stack.pager.pages(alertname=RUNAWAY, job="runaway", window="5m"):
                 runaway.service.state = "up"
 
         yield Story("real agents and acted ones trip all there is", go_on=go_on)
