@@ -39,14 +39,13 @@ POLICY = """\
 scope = "conversation"
 steer = "{rule}: {subject}, {count} times. Try something else, or finish."
 [limits]
-max_steps = 60
-max_cost_usd = 20
+max_steps = 2000
 [rules.repeated_result]
 warn = 3
 abort = 5
 [usage.price]
-input_per_m_usd = 3
-output_per_m_usd = 15
+input_per_m_usd = 0.3
+output_per_m_usd = 1.5
 """
 LONG_NAME = "invoice-reconciliation-and-dispute-resolution-emea"
 BREAKS = "demo.breaks"
@@ -54,8 +53,7 @@ CONVERSATIONS = 1_100
 """More than a guard remembers."""
 FEW_SERIES = 40
 HOOK_TIMEOUT_S = 0.3
-FAILING, LATE = 0.4, 0.3
-"""Shares of a hook's calls."""
+CALLS = {"page_on_call": count(), "drain_queue": count()}
 
 
 def release_lock(request: AbortRequest) -> None:
@@ -64,13 +62,13 @@ def release_lock(request: AbortRequest) -> None:
 
 def page_on_call(request: AbortRequest) -> None:
     """A hook that fails now and then."""
-    if request.id and random.random() < FAILING:  # noqa: S311 -- no secret
+    if request.id and next(CALLS["page_on_call"]) % 3 == 0:
         raise ConnectionError("the pager cannot be reached")
 
 
 def drain_queue(request: AbortRequest) -> None:
     """A hook that takes too long now and then."""
-    if request.id and random.random() < LATE:  # noqa: S311 -- no secret
+    if request.id and next(CALLS["drain_queue"]) % 4 == 0:
         time.sleep(HOOK_TIMEOUT_S * 3)
 
 
@@ -105,6 +103,7 @@ class Agents:
         provider.add_span_processor(self.guard)
         self._tracer = provider.get_tracer("agents")
         self._conversations = count()
+        self._reloads = count(1)
 
     def _follow(self, policy: str) -> None:
         self._policy.write_text(policy, encoding="utf-8")
@@ -155,7 +154,7 @@ class Agents:
             for _ in range(times):
                 self.ask(obeys=obeys)
                 self.call(tool, {"query": "status of order 7"}, "nothing found")
-                time.sleep(0.05)
+                time.sleep(0.3)
             self.ask(last=True, obeys=obeys)
 
     def erring(self, agent: str) -> None:
@@ -190,7 +189,8 @@ class Agents:
             self.ask(last=True, tokens=300)
 
     def reload(self) -> None:
-        self._follow(random.choice((f"{POLICY}\n", "[limits]\nmax_stps = 60\n")))  # noqa: S311
+        wrong = next(self._reloads) % 2
+        self._follow("[limits]\nmax_stps = 60\n" if wrong else f"{POLICY}# anew\n")
 
 
 def work(agents: Agents) -> list[tuple[float, Callable[[], object]]]:
@@ -198,15 +198,15 @@ def work(agents: Agents) -> list[tuple[float, Callable[[], object]]]:
     return [
         (0.7, lambda: agents.good("support-triage")),
         (1.9, lambda: agents.good("release-notes-writer")),
-        (9, lambda: agents.looping("web-researcher", "web_search")),
-        (14, lambda: agents.looping(LONG_NAME, "lookup_invoice_by_purchase_order")),
-        (31, lambda: agents.looping("code-fixer", "run_tests", times=12, obeys=False)),
-        (600, lambda: agents.looping("code-fixer", "apply_patch", times=6000, obeys=False)),
-        (8, lambda: agents.erring("web-researcher")),
-        (6, lambda: agents.blind("legacy-importer")),
+        (35, lambda: agents.looping("web-researcher", "web_search")),
+        (80, lambda: agents.looping(LONG_NAME, "lookup_invoice_by_purchase_order")),
+        (130, lambda: agents.looping("code-fixer", "run_tests", times=12, obeys=False)),
+        (1e6, lambda: agents.looping("code-fixer", "apply_patch", times=1_000_000, obeys=False)),
+        (25, lambda: agents.erring("web-researcher")),
+        (20, lambda: agents.blind("legacy-importer")),
         (0.5, agents.short),
-        (17, agents.breaking),
-        (23, agents.reload),
+        (100, agents.breaking),
+        (50, agents.reload),
         (1e6, lambda: agents.endless("nightly-crawler")),
     ]
 

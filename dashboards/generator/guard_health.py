@@ -18,7 +18,7 @@ from dashboards.generator.panels import (
     rows,
     tile,
 )
-from dashboards.generator.promql import RANGE, STEP, grew, of, or_zero, quantile, some, total
+from dashboards.generator.promql import RANGE, STEP, counted, of, or_zero, quantile
 
 INFO = of("loopguard_info", agent=False)
 ERRORS = of("loopguard_errors_total", agent=False)
@@ -64,37 +64,33 @@ def _now() -> Section:
             "Faults",
             "Errors inside the guard. The agent went on unharmed, but a rule or a hook may not "
             "have done its work: the log has the first of each kind.",
-            or_zero(total(grew(ERRORS))),
+            or_zero(counted(ERRORS)),
             steps=ANY_IS_BAD,
             width=3,
-            decimals=0,
         ),
         tile(
             "Gaps",
             "What rules look at and steps did not show. Rules that need it are blind there: "
             "`otel-loopguard doctor` names the setting that shows more.",
-            or_zero(total(grew(GAPS))),
+            or_zero(counted(GAPS)),
             steps=ANY_IS_ODD,
             width=3,
-            decimals=0,
         ),
         tile(
             "Evictions",
             "What was forgotten because a store was full: runs may be cut in two, or come back "
             "unknown. More runs at once in one process than the guard holds.",
-            or_zero(total(grew(EVICTIONS))),
+            or_zero(counted(EVICTIONS)),
             steps=ANY_IS_ODD,
             width=3,
-            decimals=0,
         ),
         tile(
             "Reloads failed",
             "A policy file that has changed and could not be read: the policy before it stays in "
             "force. The log of otel_loopguard.reloading says what is wrong with it.",
-            or_zero(total(grew(failed))),
+            or_zero(counted(failed)),
             steps=ANY_IS_BAD,
             width=3,
-            decimals=0,
         ),
         tile(
             "Overhead of a span",
@@ -123,7 +119,10 @@ def _blind() -> Section:
             "Gaps by kind",
             "Without arguments or results the rules for repetition cannot tell one call from "
             "another; without usage, budgets in tokens and dollars never strike.",
-            query(total(grew(GAPS, STEP), *kinds), "{{loopguard_gap}} of {{loopguard_step_kind}}"),
+            query(
+                counted(GAPS, *kinds, window=STEP),
+                "{{loopguard_gap}} of {{loopguard_step_kind}}",
+            ),
         ),
         rows(
             "Gaps by agent",
@@ -135,18 +134,18 @@ def _blind() -> Section:
                 "loopguard_gap": "Not shown",
                 "Value": "Steps",
             },
-            at_once(f"sort_desc({some(total(grew(GAPS), 'gen_ai_agent_name', *kinds))})"),
+            at_once(f"sort_desc({counted(GAPS, 'gen_ai_agent_name', *kinds)})"),
         ),
         bars(
             "Evictions by store",
             "Which store was full.",
-            query(total(grew(EVICTIONS, STEP), "loopguard_store"), "{{loopguard_store}}"),
+            query(counted(EVICTIONS, "loopguard_store", window=STEP), "{{loopguard_store}}"),
         ),
         bars(
             "Hints by rule",
             "Hints that models were given before a rule was broken. Many hints and few trips: "
             "they work.",
-            query(total(grew(HINTS, STEP), "loopguard_rule"), "{{loopguard_rule}}"),
+            query(counted(HINTS, "loopguard_rule", window=STEP), "{{loopguard_rule}}"),
         ),
     ]
 
@@ -166,7 +165,7 @@ def _inside() -> Section:
             "Faults by type",
             "Faults inside the guard, by the class of the error. Each is a bug, or a hook's or a "
             "dialect's own: the log has the first of each with its traceback.",
-            query(total(grew(ERRORS, STEP), "error_type"), "{{error_type}}"),
+            query(counted(ERRORS, "error_type", window=STEP), "{{error_type}}"),
         ),
         rows(
             "Guards by service",
@@ -183,7 +182,7 @@ def _inside() -> Section:
         bars(
             "Policy reloads",
             "Changes of the policy file. New runs go by it where it is ok.",
-            query(total(grew(RELOADS, STEP), RELOADED), "{{loopguard_policy_reload_result}}"),
+            query(counted(RELOADS, RELOADED, window=STEP), "{{loopguard_policy_reload_result}}"),
             colours={"ok": GREEN, "failed": RED},
         ),
     ]

@@ -24,6 +24,7 @@ from dashboards.generator.panels import (
 from dashboards.generator.promql import (
     RANGE,
     STEP,
+    counted,
     grew,
     most,
     of,
@@ -39,6 +40,8 @@ TRIPS = of("loopguard_violations_total", 'loopguard_action="abort"', rule=True)
 BY_TOOL = of("loopguard_violations_by_tool_total", agent=False, rule=True)
 RUNS = of("loopguard_runs_total")
 TRIPPED_RUNS = of("loopguard_runs_total", 'loopguard_tripped="true"')
+STOPPED_RUNS = of("loopguard_runs_total", 'loopguard_run_status="aborted"')
+FAILED = of("loopguard_aborts_total", 'loopguard_abort_result!="ok"', agent=False)
 ABORTS = of("loopguard_aborts_total", agent=False)
 REQUESTS = of("loopguard_abort_requests_total", agent=False)
 AFTER_TRIP = of("loopguard_run_steps_after_trip_total")
@@ -84,52 +87,44 @@ def _now() -> Section:
             "Trips",
             "Violations whose action is abort. Warnings are not among them. Go on to the table of "
             "agents and rules.",
-            or_zero(total(grew(TRIPS))),
+            or_zero(counted(TRIPS)),
             steps=ANY_IS_ODD,
-            decimals=0,
         ),
         tile(
             "Runs stopped",
             "Runs that ended because a stop reached them, or one around them. Fewer than trips: "
             "some went on, or still do.",
-            or_zero(total(grew(of("loopguard_runs_total", 'loopguard_run_status="aborted"')))),
-            decimals=0,
+            or_zero(counted(STOPPED_RUNS)),
         ),
         tile(
             "Stops failed",
             "Stops that raised or did not come back in time. The run may still be spending: the "
             "table of stops says which hook it was, docs/stopping.md what else can stop it. Not "
             "by agent: a stop does not say whose run it ended.",
-            or_zero(
-                total(
-                    grew(of("loopguard_aborts_total", 'loopguard_abort_result!="ok"', agent=False))
-                )
-            ),
+            or_zero(counted(FAILED)),
             steps=ANY_IS_BAD,
-            decimals=0,
         ),
         tile(
             "Steps after trip",
             "Steps that started after their run had tripped, and that nothing kept from "
             "happening: what the trip did not save. If it grows in mode enforce, the stop does "
             "not reach the agent.",
-            or_zero(total(grew(AFTER_TRIP))),
+            or_zero(counted(AFTER_TRIP)),
             steps=ANY_IS_ODD,
-            decimals=0,
         ),
     ]
 
 
 def _who() -> Section:
-    by_agent = total(grew(TRIPPED_RUNS, RANGE), AGENT)
-    all_runs = total(grew(RUNS, RANGE), AGENT)
+    tripped = total(grew(TRIPPED_RUNS), AGENT)
+    ended = some(total(grew(RUNS), AGENT))
     return "Which agent, which rule, which tool", [
         bars(
             "Violations by rule",
             "Warnings and trips. A diamond is one violation with its trace: click it, and read "
             "the event loopguard.violation on the run's span. Zoomed in far, bars overlap in "
             "time.",
-            query(total(grew(VIOLATIONS, STEP), RULE), "{{loopguard_rule}}", exemplars=True),
+            query(counted(VIOLATIONS, RULE, window=STEP), "{{loopguard_rule}}", exemplars=True),
             width=16,
         ),
         alerts(
@@ -143,47 +138,35 @@ def _who() -> Section:
             "Nothing in a row of warnings was stopped: a rule that only warns can be set to "
             "abort.",
             {AGENT: "Agent", RULE: "Rule", "loopguard_action": "Action", "Value": "Violations"},
-            at_once(f"sort_desc({some(total(grew(VIOLATIONS), AGENT, RULE, 'loopguard_action'))})"),
+            at_once(f"sort_desc({counted(VIOLATIONS, AGENT, RULE, 'loopguard_action')})"),
             steps={"Violations": ((None, NEUTRAL),)},
             links={"Agent": explored(TRACES_OF_AGENT)},
-            width=14,
+            width=24,
         ),
         rows(
             "Tools",
             "Violations by tool calls, all agents together. A tool that leads the list for "
             "several rules is often one that polls: exempt it or set it apart in the policy.",
             {"gen_ai_tool_name": "Tool", RULE: "Rule", "Value": "Violations"},
-            at_once(f"sort_desc({some(total(grew(BY_TOOL), 'gen_ai_tool_name', RULE))})"),
-            width=10,
+            at_once(f"sort_desc({counted(BY_TOOL, 'gen_ai_tool_name', RULE)})"),
         ),
         rows(
             "Share of runs that tripped",
             "Runs that ended, and how many of them had tripped. A high share on healthy work is a "
             "policy that is too tight: replay recorded runs before you loosen it.",
             {AGENT: "Agent", "Value #A": "Runs", "Value #B": "Tripped", "Value #C": "Share"},
-            at_once(some(all_runs), ref="A"),
-            at_once(f"{by_agent} and {some(all_runs)}", ref="B"),
-            at_once(f"{by_agent} / ({some(all_runs)})", ref="C"),
+            at_once(counted(RUNS, AGENT), ref="A"),
+            at_once(f"round({tripped}) and {ended}", ref="B"),
+            at_once(f"{tripped} / ({ended})", ref="C"),
             units={"Share": "percentunit"},
             steps={"Share": ((None, NEUTRAL), (0.05, ORANGE), (0.2, RED))},
-            width=14,
-        ),
-        bars(
-            "Ends of tripped runs",
-            "How runs ended that had tripped. Other than aborted: nothing stopped them in time, "
-            "or the guard only observes.",
-            query(
-                total(grew(TRIPPED_RUNS, STEP), "loopguard_run_status"), "{{loopguard_run_status}}"
-            ),
-            width=10,
-            colours={"aborted": GREEN, "running": RED},
         ),
     ]
 
 
 def _stopped() -> Section:
-    by_result = total(grew(ABORTS, STEP), "loopguard_abort_result")
-    steps = query(total(grew(AFTER_TRIP, STEP), AGENT), "{{gen_ai_agent_name}}")
+    by_result = counted(ABORTS, "loopguard_abort_result", window=STEP)
+    steps = query(counted(AFTER_TRIP, AGENT, window=STEP), "{{gen_ai_agent_name}}")
     return "Did the stop work?", [
         rows(
             "Stops",
@@ -198,9 +181,9 @@ def _stopped() -> Section:
                 "Value #D": "Too late",
                 "Value #E": "95 % within",
             },
-            at_once(some(total(grew(REQUESTS), HOOK)), ref="A"),
+            at_once(counted(REQUESTS, HOOK), ref="A"),
             *(
-                at_once(total(grew(_aborts(result)), HOOK), ref=ref)
+                at_once(f"round({total(grew(_aborts(result)), HOOK)})", ref=ref)
                 for ref, result in (("B", "ok"), ("C", "failed"), ("D", "timeout"))
             ),
             at_once(quantile(0.95, TO_STOP, HOOK, window=RANGE), ref="E"),
@@ -221,7 +204,6 @@ def _stopped() -> Section:
             "of spending; a slow webhook does not delay the gate.",
             query(quantile(0.95, TO_STOP, HOOK), "{{loopguard_abort_hook}}"),
             unit="s",
-            width=8,
         ),
         curves(
             "From trip to end",
@@ -230,15 +212,23 @@ def _stopped() -> Section:
             query(quantile(0.5, TO_END), "median", ref="A"),
             query(quantile(0.95, TO_END), "95 of 100", ref="B"),
             unit="s",
-            width=8,
             colours={"median": BLUE, "95 of 100": ORANGE},
+        ),
+        bars(
+            "Ends of tripped runs",
+            "How runs ended that had tripped. Other than aborted: nothing stopped them in time, "
+            "or the guard only observes.",
+            query(
+                counted(TRIPPED_RUNS, "loopguard_run_status", window=STEP),
+                "{{loopguard_run_status}}",
+            ),
+            colours={"aborted": GREEN, "running": RED},
         ),
         bars(
             "Steps after the trip",
             "By agent. In mode enforce a rate that does not go back to zero is a run that cannot "
             "be stopped from inside: end its process.",
             steps,
-            width=8,
         ),
     ]
 
@@ -248,14 +238,14 @@ def _aborts(result: str) -> str:
 
 
 def _elsewhere() -> Section:
-    counted = total(grew(TRACED, STEP), "job", RULE)
+    traced = counted(TRACED, "job", RULE, window=STEP)
     return "Counted from traces by a collector, for agents in any language", [
         bars(
             "Violations in traces",
             "Events loopguard.violation in the spans that a collector has seen, counted by its "
             "span_metrics connector (collector-config). Agents whose process exports no metrics "
             "are here and nowhere else. Those that do are here too: do not add the two.",
-            query(counted, "{{job}}: {{loopguard_rule}}", exemplars=True),
+            query(traced, "{{job}}: {{loopguard_rule}}", exemplars=True),
             width=24,
         ),
     ]

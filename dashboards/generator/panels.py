@@ -82,13 +82,9 @@ def tile(
     unit: str = "short",
     steps: Steps = CALM,
     width: int = 4,
-    decimals: int | None = None,
-    curve: bool = False,
-    legend: str = "",
 ) -> stat.Panel:
-    """One number that answers at a glance; with a `curve` behind it how it came to it."""
-    asked = query(expression, legend) if curve else query(expression, legend).instant()
-    made = (
+    """One number that answers at a glance."""
+    return (
         stat.Panel()
         .title(title)
         .description(description)
@@ -96,14 +92,14 @@ def tile(
         .unit(unit)
         .span(width)
         .height(TILE_HEIGHT)
-        .with_target(asked)
+        .with_target(query(expression).instant())
         .thresholds(thresholds(steps))
         .no_value("0")
+        .text_mode(common.BigValueTextMode.VALUE)
         .color_mode(common.BigValueColorMode.VALUE)
-        .graph_mode(common.BigValueGraphMode.AREA if curve else common.BigValueGraphMode.NONE)
+        .graph_mode(common.BigValueGraphMode.NONE)
         .reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]))
     )
-    return made if decimals is None else made.decimals(decimals)
 
 
 def curves(
@@ -160,6 +156,7 @@ def bars(
         .fill_opacity(70)
         .line_width(0)
         .decimals(0)
+        .no_value("None in this time")
         .stacking(common_builders.StackingConfig().mode(common.StackingMode.NORMAL))
     )
 

@@ -35,6 +35,15 @@ def total(expression: str, *by: str) -> str:
     return f"sum{_by(by)} ({expression})"
 
 
+def counted(series: str, *by: str, window: str = RANGE) -> str:
+    """How often something happened, as a whole number: Prometheus guesses at a window's edges.
+
+    By labels, what has not happened is left out, or a legend would be full of it.
+    """
+    rounded = f"round({total(grew(series, window), *by)})"
+    return some(rounded) if by else rounded
+
+
 def most(expression: str, *by: str) -> str:
     return f"max{_by(by)} ({expression})"
 

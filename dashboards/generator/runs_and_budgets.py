@@ -20,7 +20,17 @@ from dashboards.generator.panels import (
     rows,
     tile,
 )
-from dashboards.generator.promql import STEP, grew, most, of, or_zero, quantile, some, total
+from dashboards.generator.promql import (
+    STEP,
+    counted,
+    grew,
+    most,
+    of,
+    or_zero,
+    quantile,
+    some,
+    total,
+)
 
 AGENT = "gen_ai_agent_name"
 ACTIVE = of("loopguard_run_active")
@@ -91,7 +101,7 @@ def _now() -> Section:
             unit="currencyUSD",
         ),
         tile(
-            "Tokens per minute",
+            "Tokens / min",
             "Tokens a minute, input and output, also of runs that have not ended.",
             or_zero(f"{total(f'rate({TOKENS}[{STEP}])')} * 60"),
         ),
@@ -100,6 +110,7 @@ def _now() -> Section:
 
 def _going_on() -> Section:
     by_trip = total(ACTIVE, "loopguard_tripped")
+    kinds = total(f"rate({TAKEN}[{STEP}])", "loopguard_step_kind")
     return "Runs that go on", [
         rows(
             "Going on, by agent",
@@ -131,21 +142,23 @@ def _going_on() -> Section:
             "A line that climbs without end is one run that does not end.",
             query(some(most(AGE, AGENT)), NAMED),
             unit="s",
-            width=8,
         ),
         curves(
             "Steps of the longest run",
             "A line that climbs steeply is a run that loops; one that stays flat while its age "
             "climbs is a run that hangs.",
             query(some(most(STEPS, AGENT)), NAMED),
-            width=8,
         ),
         curves(
             "Cost of the dearest run",
             "Where a run would be stopped by max_cost_usd, and how close runs come to it.",
             query(some(most(DEAREST, AGENT)), NAMED),
             unit="currencyUSD",
-            width=8,
+        ),
+        curves(
+            "Steps per minute",
+            "Model calls and tool calls, as they start.",
+            query(f"{kinds} * 60", "{{loopguard_step_kind}}"),
         ),
     ]
 
@@ -153,7 +166,6 @@ def _going_on() -> Section:
 def _spent() -> Section:
     usd_per_hour = f"{total(f'rate({COST}[{STEP}])', AGENT)} * 3600"
     types = total(f"rate({TOKENS}[{STEP}])", "gen_ai_token_type")
-    kinds = total(f"rate({TAKEN}[{STEP}])", "loopguard_step_kind")
     return "What it costs", [
         curves(
             "Spend per hour, by agent",
@@ -177,13 +189,6 @@ def _spent() -> Section:
             "Input that grows faster than output is a history that is sent again and again: "
             "max_context_tokens.",
             query(f"{types} * 60", "{{gen_ai_token_type}}"),
-            width=8,
-        ),
-        curves(
-            "Steps per minute",
-            "Model calls and tool calls, as they start.",
-            query(f"{kinds} * 60", "{{loopguard_step_kind}}"),
-            width=8,
         ),
         curves(
             "Cost of a run",
@@ -192,7 +197,6 @@ def _spent() -> Section:
             query(quantile(0.5, of("loopguard_run_cost_bucket")), "median", ref="A"),
             query(quantile(0.99, of("loopguard_run_cost_bucket")), "99 of 100", ref="B"),
             unit="currencyUSD",
-            width=8,
             colours={"median": BLUE, "99 of 100": ORANGE},
         ),
     ]
@@ -207,7 +211,7 @@ def _ended() -> Section:
             "Runs by end",
             "How runs ended. `running` are those whose last step did not say that they were over, "
             "as when a framework's own limit ends them.",
-            query(total(grew(RUNS, STEP), "loopguard_run_status"), "{{loopguard_run_status}}"),
+            query(counted(RUNS, "loopguard_run_status", window=STEP), "{{loopguard_run_status}}"),
             colours=ENDS,
         ),
         heat(

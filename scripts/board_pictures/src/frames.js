@@ -11,10 +11,10 @@ import { lastValueFrom } from 'rxjs'
 import { atOnce, curve } from './prometheus.js'
 
 standardTransformersRegistry.setInit(() =>
-  Object.values(standardTransformers).map((each) => ({
+  [...new Map(Object.values(standardTransformers).map((each) => [each.id, each])).values()].map((each) => ({
     id: each.id,
     name: each.name,
-    transformation: each,
+    transformation: () => Promise.resolve(each),
     editor: () => null,
   })),
 )

@@ -45,6 +45,9 @@ function Curves({ panel, data, times, width, height }) {
   )
 }
 
+// The board shows the number without the name of its series.
+const bare = ({ title, ...display }) => display
+
 function Tile({ panel, data, width, height }) {
   const values = getFieldDisplayValues({
     fieldConfig: configured(panel),
@@ -65,7 +68,7 @@ function Tile({ panel, data, width, height }) {
       renderCounter={0}
       renderValue={(one) => (
         <BigValue
-          value={one.value.display}
+          value={bare(one.value.display)}
           width={one.width}
           height={one.height}
           colorMode={panel.options.colorMode}
@@ -78,8 +81,9 @@ function Tile({ panel, data, width, height }) {
 }
 
 function Heat({ data, width, height }) {
-  const bound = (frame) => frame.fields[1].labels.le
-  const sorted = [...data].sort((a, b) => Number(bound(a).replace('+', '')) - Number(bound(b).replace('+', '')))
+  const bound = (frame) => frame.fields[1].labels.le.replace(/\.0$/, '')
+  const size = (frame) => (bound(frame) === '+Inf' ? Infinity : Number(bound(frame)))
+  const sorted = [...data].sort((a, b) => (size(a) < size(b) ? -1 : 1))
   const rows = sorted.map((frame, place) => ({
     le: bound(frame),
     times: frame.fields[0].values,

@@ -6,7 +6,9 @@ export const width = Number(asked.get('width') || 1440)
 export const boardName = asked.get('board')
 const prometheus = asked.get('prometheus')
 const seconds = Number(asked.get('seconds') || 900)
-export const to = Math.floor(Date.now() / 1000) * 1000
+const MINUTE = 60_000
+// Between two minutes, so that no label of an axis stands at its end and is cut.
+export const to = Math.floor((Date.now() - 40_000) / MINUTE) * MINUTE + 40_000
 export const from = to - seconds * 1000
 const step = Math.max(5, Math.round(seconds / 120))
 const values = {
