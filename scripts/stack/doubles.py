@@ -29,8 +29,8 @@ from scripts.stack.acting import chat, run, tool
 
 GOOD = 'mode = "observe"\nscope = "conversation"\n\n[limits]\nmax_steps = 40\nmax_cost_usd = 60\n'
 BAD = "max_stepps = 1\n"
-ROUND_S = 0.5
-CHANGES = 3
+ROUND_S = 1.0
+CHANGES = 2
 """Rounds between two changes of the policy file, which is read a second or two after one."""
 SLOW_S = 0.0015
 REPORTED_S = 3

@@ -72,6 +72,6 @@ def exporters(traces: Path, logs: Path) -> object:
                 "traces/agents": {"exporters": ["file/traces"]},
                 "traces/others": {"exporters": ["file/traces"]},
                 "logs": {"exporters": ["file/logs"]},
-            }
+            },
         },
     }

@@ -22,6 +22,8 @@ ESTIMATED = {"OTEL_LOOPGUARD_MAX_COST_USD": "5"}
 PRICED = {"OTEL_LOOPGUARD_USAGE_PRICE": "input_per_m_usd=2.5,output_per_m_usd=10"}
 SELDOM = {"OTEL_METRIC_EXPORT_INTERVAL": "5000"}
 """A crowd has thousands of series."""
+ACTED = {"rounds": "86400", "hoard": "86400", "lapse": "86400", "crowd": "15"}
+"""For how many seconds each part is acted: the crowd until it has been seen, for it weighs much."""
 
 
 class Story:
@@ -104,7 +106,10 @@ def looping(stack: Stack) -> Generator[Story]:
     ):
 
         def go_on() -> None:
-            if stack.pager.pages(alertname=RUNAWAY, job="runaway") and runaway.service.state == "down":
+            if (
+                stack.pager.pages(alertname=RUNAWAY, job="runaway")
+                and runaway.service.state == "down"
+            ):
                 print(
                     "          somebody was paged and has brought the stop service up", flush=True
                 )
@@ -124,13 +129,12 @@ def everything(stack: Stack) -> Generator[Story]:
     with ExitStack() as running:
         steered = {"OTEL_LOOPGUARD_STEER": "true"}
         running.enter_context(looping_agent(stack, runs=100_000, pause_s=3, **steered))
-        running.enter_context(healthy_agent(stack, runs=100_000, pause_s=1))
         runaway = running.enter_context(runaway_agent(stack, LATE="yes"))
-        for part in ("rounds", "crowd", "hoard", "lapse"):
+        for part, seconds in ACTED.items():
             agent = Agent(
                 service=f"acted-{part}",
                 model_url="",  # what is acted asks no model
-                arguments=(*DOUBLES, stack.folder, "--part", part),
+                arguments=(*DOUBLES, stack.folder, "--part", part, "--seconds", seconds),
                 variables=SELDOM if part == "crowd" else {},
             )
             running.enter_context(running_agent(agent, stack.folder, stack.gateway.otlp))

@@ -10,7 +10,7 @@ from scripts.stack.acting import Attributes, chat, run, tool, tracer
 
 LONG_NAME = "research-and-summarise-quarterly-reports-agent-europe-west"
 STEPS_TO_TRIP = 8
-SLOW = 305
+SLOW = 183
 """The guard times one span in 61."""
 AGENTS = 80
 TOOLS_EACH = 3

@@ -1,4 +1,4 @@
-"""The compose file of examples/stack: what it names is there, and nothing is open to the network."""
+"""The compose file of examples/stack: what it names is there, and no port is open to others."""
 
 from __future__ import annotations
 
