@@ -37,6 +37,13 @@ test: test-core test-first-frameworks
 demo:
 	$(in) demo python examples/demo
 
+# From looping agents to pages, without containers, until Ctrl-C, which is for the stack alone; with
+# `scenario=everything` the run that trips everything.
+.PHONY: stack
+stack:
+	@interpreter="$$($(python) scripts/environment.py demo)" && \
+		exec "$$interpreter" -m scripts.stack $(if $(scenario),--scenario $(scenario))
+
 test-core:
 	$(in) test pytest -n auto --dist loadfile $(core)
 

@@ -70,7 +70,9 @@ ENVIRONMENTS = {
     "clients": Environment(("testing",), ("official-clients",)),
     "providers": Environment(("otlp", "prometheus", "testing"), ("providers",)),
     "dashboards": Environment(TESTED_EXTRAS, ("dashboards",)),
-    "demo": Environment(("cli", "openai-agents", "otlp", "pydantic-ai", "testing"), ("demo",)),
+    "demo": Environment(
+        ("cli", "cost", "openai-agents", "otlp", "pydantic-ai", "testing"), ("demo",)
+    ),
     "dev": Environment(("all",), ("dev",)),
     "peers": Environment(groups=("build", "peers"), may_lack=True),
 }

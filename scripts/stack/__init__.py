@@ -1,0 +1,1 @@
+"""The whole way from a looping agent to a page, on loopback and without containers."""
