@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from otel_loopguard import Policy, RunAborted, RunInterrupted, abort_of, guarded_run
-from otel_loopguard.semconv import STEP_PREVENTED
+from otel_loopguard.registry.names import STEP_PREVENTED
 from tests.frameworks._expected import REPEATED, aborted, ended_runs, found, stops, violations
 from tests.frameworks._workbench import Counts, Scene, Workbench
 

@@ -7,7 +7,7 @@ from typing import Any
 from opentelemetry.sdk.trace import ReadableSpan
 
 from otel_loopguard import RunAborted, SpanKey, abort_of
-from otel_loopguard.semconv import EVENT_VIOLATION
+from otel_loopguard.registry.names import EVENT_VIOLATION
 from tests.frameworks._workbench import Counts, Outcome, Scene
 
 ANSWER = "The final answer is 42."
