@@ -29,16 +29,6 @@ from tests.frameworks._workbench import Counts
 THREE_EQUAL = Policy.none().with_limits(max_repeated_calls=3)
 
 
-@pytest.fixture
-def example(stage: Stage, request: pytest.FixtureRequest) -> Path:
-    """What the page shows; only the oldest supported version may be too old for it."""
-    path = stage.integrated.example
-    if path is None:
-        assert request.config.getoption("--oldest"), "the newest version has an example"
-        pytest.skip("the example wants a newer version")
-    return path
-
-
 class TestIntegration:
     """An agent of the framework, with the integration and nothing else of the guard's in code."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from operator import attrgetter
+from pathlib import Path
 
 import pytest
 
@@ -101,3 +102,13 @@ def stopped(request: pytest.FixtureRequest) -> Stopped:
         with bench.guarded(abort_hooks=[hook]) as scene:
             outcome = scene.play(request.param)
     return Stopped(scene, outcome, at_the_trip)
+
+
+@pytest.fixture
+def example(stage: Stage, request: pytest.FixtureRequest) -> Path:
+    """What the page shows; only the oldest supported version may be too old for it."""
+    path = stage.integrated.example
+    if path is None:
+        assert request.config.getoption("--oldest"), "the newest version has an example"
+        pytest.skip("the example wants a newer version")
+    return path
