@@ -56,7 +56,7 @@ def told(process: Traced, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tr
             veto(process)
     with guarded_run(), process.agent(), guarded_run(), process.agent(), guarded_run():
         process.work(1)  # too many runs: one is evicted
-    guard._fault(ZeroDivisionError())
+    guard._fault(ZeroDivisionError())  # pyright: ignore[reportPrivateUsage]
     return process
 
 
