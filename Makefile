@@ -59,7 +59,9 @@ test-providers:
 test-clients:
 	$(in) clients pytest tests/clients
 
+# A first build of the collector takes longer than a test may.
 test-system:
+	$(in) test python -m scripts.collector_binary
 	$(in) test pytest -n auto --dist loadfile $(sessions)
 
 test-oldest test-all-pythons: export HYPOTHESIS_PROFILE = brief
