@@ -50,7 +50,7 @@ def _now() -> Section:
             "everywhere; 0: nothing is watched.",
             or_zero(f"count({INFO})"),
             steps=((None, RED), (1, GREEN)),
-            width=3,
+            width=6,
         ),
         tile(
             "Only observing",
@@ -58,7 +58,7 @@ def _now() -> Section:
             "mode in the policy file, changes that.",
             or_zero(f"count({observing})"),
             steps=ANY_IS_ODD,
-            width=3,
+            width=6,
         ),
         tile(
             "Faults",
@@ -66,7 +66,7 @@ def _now() -> Section:
             "have done its work: the log has the first of each kind.",
             or_zero(counted(ERRORS)),
             steps=ANY_IS_BAD,
-            width=3,
+            width=6,
         ),
         tile(
             "Gaps",
@@ -74,7 +74,7 @@ def _now() -> Section:
             "`otel-loopguard doctor` names the setting that shows more.",
             or_zero(counted(GAPS)),
             steps=ANY_IS_ODD,
-            width=3,
+            width=6,
         ),
         tile(
             "Evictions",
@@ -82,7 +82,7 @@ def _now() -> Section:
             "unknown. More runs at once in one process than the guard holds.",
             or_zero(counted(EVICTIONS)),
             steps=ANY_IS_ODD,
-            width=3,
+            width=6,
         ),
         tile(
             "Reloads failed",
@@ -90,16 +90,16 @@ def _now() -> Section:
             "force. The log of otel_loopguard.reloading says what is wrong with it.",
             or_zero(counted(failed)),
             steps=ANY_IS_BAD,
-            width=3,
+            width=6,
         ),
         tile(
-            "Overhead",
+            "Overhead of a span",
             "Time in the guard for 99 of 100 spans, on the agent's own thread, by a sample of "
             "spans.",
             quantile(0.99, IN_GUARD, window=RANGE),
             unit="s",
             steps=((None, GREEN), (0.001, ORANGE), (0.01, RED)),
-            width=3,
+            width=6,
         ),
         tile(
             "Series cut off",
@@ -107,7 +107,7 @@ def _now() -> Section:
             "one series without labels. Fewer agent or tool names, or a view with a higher limit.",
             or_zero(f"count({OVERFLOW})"),
             steps=ANY_IS_BAD,
-            width=3,
+            width=6,
         ),
     ]
 

@@ -38,8 +38,10 @@ ANY_IS_BAD: Steps = ((None, GREEN), (1, RED))
 ANY_IS_ODD: Steps = ((None, GREEN), (1, ORANGE))
 TILE_HEIGHT = 4
 CURVE_HEIGHT = 9
-NARROWEST, PER_CHARACTER, PADDING = 64, 8, 24
-"""Pixels of a column."""
+NARROWEST, PER_CHARACTER, PADDING = 80, 8, 24
+"""Pixels of a column of numbers."""
+SHORT = {"Action": 90, "Mode": 100, "Rule": 180, "Step": 70, "Version": 100}
+"""Pixels of a column of words that are known."""
 
 
 def query(
@@ -147,7 +149,7 @@ def bars(
     title: str,
     description: str,
     *queries: prometheus.Dataquery,
-    unit: str = "short",
+    unit: str = "none",
     width: int = 12,
     colours: Mapping[str, str] | None = None,
 ) -> timeseries.Panel:
@@ -224,6 +226,8 @@ def rows(
         if heading in numbers:
             wide = max(NARROWEST, PER_CHARACTER * len(heading) + PADDING)
             properties.append(DynamicConfigValue(id_val="custom.width", value=wide))
+        elif heading in SHORT:
+            properties.append(DynamicConfigValue(id_val="custom.width", value=SHORT[heading]))
         if properties:
             made = made.override_by_name(heading, properties)
     return made

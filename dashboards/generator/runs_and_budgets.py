@@ -131,13 +131,13 @@ def _going_on() -> Section:
             units={"Oldest": "s", "Dearest": "currencyUSD"},
             steps={"Oldest": OLD, "Most steps": MANY, "Dearest": DEAR},
             sort="Oldest",
-            width=16,
+            width=18,
         ),
         curves(
             "Tripped or not",
             "Those that have tripped should be gone within seconds where the guard enforces.",
             query(by_trip, "tripped: {{loopguard_tripped}}"),
-            width=8,
+            width=6,
             colours={"tripped: true": RED, "tripped: false": BLUE},
         ),
         curves(
@@ -176,7 +176,7 @@ def _spent() -> Section:
             "worth a look at the runs that go on.",
             query(some(usd_per_hour), NAMED),
             unit="currencyUSD",
-            width=10,
+            width=9,
         ),
         rows(
             "Spent, by agent",
@@ -188,7 +188,7 @@ def _spent() -> Section:
             at_once(counted(TAKEN, AGENT), ref="C"),
             units={"Dollars": "currencyUSD"},
             sort="Dollars",
-            width=14,
+            width=15,
         ),
         curves(
             "Tokens per minute, by type",
