@@ -11,14 +11,13 @@ from dashboards.generator.panels import (
     GREEN,
     ORANGE,
     RED,
-    at_once,
     bars,
     curves,
     query,
-    rows,
     tile,
 )
 from dashboards.generator.promql import RANGE, STEP, counted, of, or_zero, quantile
+from dashboards.generator.tables import at_once, rows
 
 INFO = of("loopguard_info", agent=False)
 ERRORS = of("loopguard_errors_total", agent=False)

@@ -14,11 +14,9 @@ from dashboards.generator.panels import (
     ORANGE,
     RED,
     alerts,
-    at_once,
     bars,
     curves,
     query,
-    rows,
     tile,
 )
 from dashboards.generator.promql import (
@@ -33,6 +31,7 @@ from dashboards.generator.promql import (
     some,
     total,
 )
+from dashboards.generator.tables import at_once, rows
 
 AGENT, RULE, HOOK = "gen_ai_agent_name", "loopguard_rule", "loopguard_abort_hook"
 VIOLATIONS = of("loopguard_violations_total", rule=True)

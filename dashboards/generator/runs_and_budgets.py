@@ -12,12 +12,10 @@ from dashboards.generator.panels import (
     ORANGE,
     RED,
     Steps,
-    at_once,
     bars,
     curves,
     heat,
     query,
-    rows,
     tile,
 )
 from dashboards.generator.promql import (
@@ -31,6 +29,7 @@ from dashboards.generator.promql import (
     some,
     total,
 )
+from dashboards.generator.tables import at_once, rows
 
 AGENT = "gen_ai_agent_name"
 ACTIVE = of("loopguard_run_active")
