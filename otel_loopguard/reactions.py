@@ -22,7 +22,7 @@ from otel_loopguard.telemetry import Telemetry
 from otel_loopguard.timer import Timer
 from otel_loopguard.tracker import RunTracker
 from otel_loopguard.verdicts import Verdict
-from otel_loopguard.violation_event import context_of
+from otel_loopguard.violation_event import NOWHERE, context_of
 
 if TYPE_CHECKING:
     from otel_loopguard.abort.hooks import AbortHook
@@ -165,14 +165,14 @@ class Reactions:
             self._fault(error)
 
     def _tell_ended(self, run: Run, report: RunReport) -> None:
-        top = Context() if run.top is None else context_of(run.top.key, sampled=run.top.is_sampled)
+        top = NOWHERE if run.top is None else context_of(run.top.key, sampled=run.top.is_sampled)
         self._telemetry.run_ended(run.agent, report, run.gaps, top, self._offending(run))
 
     def _offending(self, run: Run) -> Context:
         """Return the context of the span that tripped a run, as far as it is remembered."""
         span = None if run.trip is None else run.trip.span
         node = None if span is None else self._spans.get(span.span_id)
-        return Context() if node is None else context_of(node.key, sampled=node.is_sampled)
+        return NOWHERE if node is None else context_of(node.key, sampled=node.is_sampled)
 
     def _describe(self, run: Run) -> None:
         self._telemetry.describe(run.top and run.top.live, run.id, run.report())

@@ -20,7 +20,7 @@ WAITING = 128
 class RequestedCalls:
     """The calls that the model turns of one run have asked for and that no span has shown."""
 
-    __slots__ = ("_early", "_called", "_waiting", "have_spans")
+    __slots__ = ("_called", "_early", "_waiting", "have_spans")
 
     def __init__(self) -> None:
         self._waiting: list[tuple[Node, ToolCall]] = []

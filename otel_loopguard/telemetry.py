@@ -21,7 +21,7 @@ from otel_loopguard.observations import Watched
 from otel_loopguard.policy import Mode, Policy
 from otel_loopguard.registry import names
 from otel_loopguard.version import VERSION
-from otel_loopguard.violation_event import attributes_of, context_of
+from otel_loopguard.violation_event import NOWHERE, attributes_of, context_of
 
 _LOGS_HAVE_EVENTS = "event_name" in inspect.signature(Logger.emit).parameters
 """Older versions of the API know no log-based events."""
@@ -51,24 +51,27 @@ class Telemetry:
         self._tools = BoundedNames()
 
     def announce(self, agent: str | None = None, hooks: Iterable[str] = ()) -> None:
-        """Make the series exist at zero, so that the first violation is seen as an increase."""
-        self._instruments.steps_after_trip.add(0, _agent_labels(agent))
+        """Make the series exist at zero, so that the first violation is seen as an increase.
+
+        Of several exemplars one is kept, by chance: what stands at zero must offer none.
+        """
+        self._instruments.steps_after_trip.add(0, _agent_labels(agent), NOWHERE)
         self._announce_rules(self._rules, agent)
         for gap in KINDS:
-            self._instruments.gaps.add(0, _gap_labels(gap, agent))
+            self._instruments.gaps.add(0, _gap_labels(gap, agent), NOWHERE)
         for hook in hooks:
-            self._instruments.abort_requests.add(0, {names.ABORT_HOOK: hook})
+            self._instruments.abort_requests.add(0, {names.ABORT_HOOK: hook}, NOWHERE)
             for result in ("ok", "failed", "timeout"):
                 labels: dict[str, AttributeValue] = {
                     names.ABORT_HOOK: hook,
                     names.ABORT_RESULT: result,
                 }
-                self._instruments.aborts.add(0, labels)
+                self._instruments.aborts.add(0, labels, NOWHERE)
 
     def announce_reloads(self) -> None:
         """Make the series of a policy file exist at zero, where there is one."""
         for result in ("ok", "failed"):
-            self._instruments.reloads.add(0, {names.POLICY_RELOAD_RESULT: result})
+            self._instruments.reloads.add(0, {names.POLICY_RELOAD_RESULT: result}, NOWHERE)
 
     def reloaded(self, policy: Policy | None) -> None:
         """Count that the policy file has changed; without a policy it cannot be followed."""
@@ -202,7 +205,7 @@ class Telemetry:
     def took(self, callback: str, seconds: float) -> None:
         """Record how long the guard took for a span that starts, or has ended."""
         labels = {names.CALLBACK: callback}
-        self._instruments.guard_duration.record(seconds, labels, Context())
+        self._instruments.guard_duration.record(seconds, labels, NOWHERE)
 
     def fault(self, error: BaseException) -> None:
         """Count a fault inside the guard."""
@@ -211,7 +214,7 @@ class Telemetry:
     def _announce_rules(self, rules: Iterable[str], agent: str | None) -> None:
         for rule in rules:
             for action in get_args(Action):
-                self._instruments.violations.add(0, _labels(rule, action, agent))
+                self._instruments.violations.add(0, _labels(rule, action, agent), NOWHERE)
 
     def _agent(self, name: str) -> str:
         bounded = self._agents.of(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
+from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanContext, TraceFlags
 from opentelemetry.util.types import AttributeValue
 
 from otel_loopguard.decisions import Violation
@@ -36,6 +36,10 @@ def attributes_of(violation: Violation, run_id: str) -> dict[str, AttributeValue
         described[names.STEP_TRACE_ID] = f"{violation.span.trace_id:032x}"
         described[names.STEP_SPAN_ID] = f"{violation.span.span_id:016x}"
     return described
+
+
+NOWHERE = trace.set_span_in_context(INVALID_SPAN, Context())
+"""A context in which there is no span. An empty one is taken for that of the calling code."""
 
 
 def context_of(span: SpanKey, *, sampled: bool) -> Context:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from scripts.telemetry_registry import Attribute, Group, Registry
+from scripts.telemetry_registry import Attribute, Group, Members, Registry
 
 _KINDS = {"updowncounter": "up-down counter"}
 _PART = "<!-- made of the registry: {name} -->"
@@ -31,6 +31,7 @@ def tables(registry: Registry) -> Mapping[str, str]:
         "event": _attributes(registry, registry.group("event.loopguard.violation")),
         "run": _attributes(registry, registry.group("loopguard.run.span")),
         "metrics": _metrics(registry),
+        "labels": _labels(registry),
     }
 
 
@@ -69,6 +70,20 @@ def _metrics(registry: Registry) -> str:
             ", ".join(f"`{each.ref}`" for each in group.attributes),
         )
         lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _labels(registry: Registry) -> str:
+    lines = ["| attribute | label | values |", "|---|---|---|"]
+    used = {each.ref: each for group in registry.of_type("metric") for each in group.attributes}
+    for name, reference in sorted(used.items()):
+        known = registry.attributes.get(name, reference).type
+        said = registry.meaning(reference)
+        if isinstance(known, Members):
+            said = "; ".join(f"`{each.value}`: {each.brief}" for each in known.members)
+        elif known == "boolean":
+            said += ": `true` or `false`"
+        lines.append(f"| `{name}` | `{name.replace('.', '_')}` | {said} |")
     return "\n".join(lines)
 
 

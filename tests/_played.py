@@ -7,6 +7,7 @@ from contextvars import Context
 from functools import cache
 from typing import NamedTuple
 
+from otel_loopguard.agent_totals import AgentTotals
 from otel_loopguard.decisions import RunReport
 from otel_loopguard.policy import Policy
 from otel_loopguard.replay.span_order import in_order
@@ -39,6 +40,10 @@ class Played(NamedTuple):
     reports: tuple[RunReport, ...]
     steps: tuple[Step, ...]
     """Model and tool calls that came back, those known from messages among them."""
+    calls_without_spans: int
+    """Calls of tools that no span shows, as the gaps of the runs have them."""
+    totals: AgentTotals
+    """What was added up while the runs went on."""
 
     @property
     def counts(self) -> Truth:
@@ -107,7 +112,8 @@ def _played(
     for run, report in runs.items():
         runs[run] = tracker.runs.close(run) if report is None else report
     reports = tuple(report for report in runs.values() if report is not None)
-    return Played(reports, tuple(steps))
+    without_spans = sum(run.gaps.tool_span for run in runs)
+    return Played(reports, tuple(steps), without_spans, tracker.runs.totals)
 
 
 def _empty_context() -> Context:

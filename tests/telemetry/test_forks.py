@@ -136,6 +136,22 @@ print(total("runs"), total("run.active"))
     assert ran(scene) == "(0, 0, False, 1, True, 1)\n0 1\n1 0"
 
 
+def test_a_child_tells_nothing_of_what_its_parents_runs_have_taken() -> None:
+    scene = """
+def work():
+    told = total("steps"), total("run.steps.max"), total("run.age.max")
+    with agent("child"):
+        use_tools(3)
+        return *told, total("steps"), total("run.steps.max")
+
+with agent():
+    use_tools(2)
+    print(in_child(work))
+    print(total("steps"), total("run.steps.max"))
+"""
+    assert ran(scene) == "(0, 0, 0, 3, 3)\n2 2"
+
+
 def test_spans_that_are_open_at_the_fork_end_in_the_child_without_being_counted() -> None:
     scene = """
 before = agent()

@@ -73,3 +73,27 @@ def test_a_loop_trips_where_it_can_be_seen(recording: Recording) -> None:
 )
 def test_a_healthy_run_is_left_alone(recording: Recording) -> None:
     assert replayed(recording).trips == frozenset()
+
+
+@pytest.mark.parametrize("recording", TRUE, ids=str)
+def test_calls_without_spans_are_those_that_were_made_and_have_none(recording: Recording) -> None:
+    """All of them where they can be told at all, none where a tool of the run has a span."""
+    assert recording.truth is not None
+    played = replayed(recording)
+    have_spans = any(step.kind == "tool" and not step.spanless for step in played.steps)
+
+    can_be = {0} if have_spans else {0, recording.truth.tool_executions}
+    assert played.calls_without_spans in can_be
+
+
+@pytest.mark.parametrize("recording", TRUE, ids=str)
+def test_what_is_added_up_while_runs_go_on_is_what_they_come_to(recording: Recording) -> None:
+    played = replayed(recording)
+    totals = played.totals
+
+    assert sum(totals.steps.values()) == sum(report.steps for report in played.reports)
+    spent = totals.spent.values()
+    tokens = sum(each.input_tokens for each in spent), sum(each.output_tokens for each in spent)
+    assert tokens == played.tokens
+    cost_usd = sum(report.cost_usd for report in played.reports)
+    assert sum(each.cost_usd for each in spent) == pytest.approx(cost_usd)

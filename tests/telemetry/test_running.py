@@ -1,0 +1,205 @@
+"""What metrics tell of runs that go on: their number, age, steps, tokens and cost."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from otel_loopguard import LoopGuardSpanProcessor, Policy, RunAborted, guarded_run
+from otel_loopguard.testing import FakeClock
+from tests._tracing import ONE_RULE, Traced
+
+PRICED = Policy.from_mapping(
+    {"usage": {"price": {"input_per_m_usd": 1_000_000, "output_per_m_usd": 2_000_000}}},
+    base=Policy.none(),
+)
+"""A dollar for an input token, two for an output token."""
+
+
+def by_agent(process: Traced, metric: str, label: str = "") -> dict[Any, float]:
+    """Return the series of a metric by agent, and by another label if one is named."""
+    return {
+        (agent if not label else (agent, labels[label])): value
+        for labels, value in process.counts(metric)
+        for agent in [labels["gen_ai.agent.name"]]
+    }
+
+
+def test_the_oldest_the_longest_and_the_dearest_run_are_told_of(process: Traced) -> None:
+    clock = FakeClock()
+    process.guard(PRICED, clock=clock)
+    gauges = ("loopguard.run.age.max", "loopguard.run.steps.max", "loopguard.run.cost.max")
+
+    def highest() -> list[dict[Any, float]]:
+        return [by_agent(process, gauge) for gauge in gauges]
+
+    with process.agent():
+        process.work(2)
+        clock.advance(40)
+        with guarded_run(), process.agent():
+            process.work(1)
+            clock.advance(2.5)
+            with guarded_run(), process.agent("cook"):
+                assert highest() == [
+                    {"scout": 42.5, "cook": 0},
+                    {"scout": 4, "cook": 0},
+                    {"scout": 40, "cook": 0},
+                ]
+    assert highest() == [{"scout": 0, "cook": 0}] * 3
+
+
+def test_a_run_that_has_tripped_and_goes_on_can_be_seen(process: Traced) -> None:
+    process.guard(ONE_RULE)
+
+    def active() -> dict[Any, float]:
+        return by_agent(process, "loopguard.run.active", "loopguard.tripped")
+
+    with process.agent():
+        process.work(3)
+        assert active() == {("scout", False): 1, ("scout", True): 0}
+        process.work(3)
+        assert active() == {("scout", False): 0, ("scout", True): 1}
+    assert active() == {("scout", False): 0, ("scout", True): 0}
+
+
+def test_counters_grow_while_a_run_goes_on(process: Traced) -> None:
+    process.guard(PRICED)
+    with process.agent():
+        for turns in (1, 2, 3):
+            process.work(1)
+            assert by_agent(process, "loopguard.steps", "loopguard.step.kind") == {
+                ("scout", "llm"): turns,
+                ("scout", "tool"): turns,
+            }
+            assert by_agent(process, "loopguard.token.usage", "gen_ai.token.type") == {
+                ("scout", "input"): 10 * turns,
+                ("scout", "output"): 5 * turns,
+            }
+            assert by_agent(process, "loopguard.cost") == {"scout": 20 * turns}
+        assert process.points("loopguard.run.cost") == []
+
+    (point,) = process.points("loopguard.run.cost")
+    assert (point.sum, point.count) == (60, 1)
+
+
+def test_a_cost_that_is_not_known_adds_nothing(process: Traced) -> None:
+    process.guard(Policy.none())
+    with process.agent():
+        process.work(2)
+        assert by_agent(process, "loopguard.cost") == {"scout": 0}
+        assert by_agent(process, "loopguard.run.cost.max") == {"scout": 0}
+
+    assert process.points("loopguard.run.cost") == []
+
+
+def test_what_a_sub_agent_takes_is_its_own(process: Traced) -> None:
+    process.guard(PRICED)
+    with process.agent():
+        process.work(1)
+        with process.agent("cook"):
+            process.work(2)
+
+    assert by_agent(process, "loopguard.cost") == {"scout": 20, "cook": 40}
+    assert by_agent(process, "loopguard.steps", "loopguard.step.kind") == {
+        ("scout", "llm"): 1,
+        ("scout", "tool"): 1,
+        ("cook", "llm"): 2,
+        ("cook", "tool"): 2,
+    }
+    (point,) = process.points("loopguard.run.cost")
+    assert (point.attributes["gen_ai.agent.name"], point.sum) == ("scout", 60)
+
+
+def test_steps_of_a_run_inside_another_are_counted_once(process: Traced) -> None:
+    process.guard(PRICED)
+    with guarded_run(), process.agent():
+        process.work(1)
+        with guarded_run(), process.agent("cook"):
+            process.work(2)
+        process.work(1)
+
+    assert by_agent(process, "loopguard.cost") == {"scout": 40, "cook": 40}
+    assert process.total("loopguard.steps") == 8
+
+
+def test_a_step_that_is_kept_from_happening_is_not_counted(process: Traced) -> None:
+    process.guard(Policy.none().with_limits(max_llm_calls=2), mode="enforce")
+    with pytest.raises(RunAborted), guarded_run() as run:
+        process.loop_for_ever()
+
+    assert run.report is not None
+    assert run.report.model_calls == 2
+    assert by_agent(process, "loopguard.steps", "loopguard.step.kind") == {
+        ("scout", "llm"): 2,
+        ("scout", "tool"): run.report.tool_calls,
+    }
+
+
+def shut_down(guards: list[LoopGuardSpanProcessor]) -> None:
+    guards.pop().shutdown()
+
+
+def let_go(guards: list[LoopGuardSpanProcessor]) -> None:
+    guards.pop()
+    gc.collect()
+
+
+@pytest.mark.parametrize("leave", [shut_down, let_go], ids=["shut-down", "let-go"])
+def test_counters_of_several_guards_add_up_and_never_go_back(
+    process: Traced, leave: Callable[[list[LoopGuardSpanProcessor]], None]
+) -> None:
+    process.guard(PRICED)
+    with process.agent():
+        process.work(1)
+    # One that no provider holds hears of spans as a processor does.
+    guards = [LoopGuardSpanProcessor(PRICED, mode="observe", meter_provider=process.meters)]
+    span: Any = process.tracer.start_span("chat m", attributes={"gen_ai.operation.name": "chat"})
+    guards[0].on_start(span)
+    span.set_attribute("gen_ai.usage.input_tokens", 7)
+    span.end()
+    guards[0].on_end(span)
+    del span
+
+    def spent() -> float:
+        return process.total("loopguard.cost")
+
+    both = spent()
+    assert both == 20 + 7 + 7, "the first guard has heard of it too"
+    leave(guards)
+    assert spent() == both
+    with process.agent():
+        process.work(1)
+    assert spent() == both + 20
+
+
+def test_metrics_are_read_while_runs_go_on_in_other_threads(process: Traced) -> None:
+    process.guard(PRICED)
+    over = threading.Event()
+
+    def agent(number: int) -> None:
+        for _ in range(10):
+            with process.agent(f"agent {number}"):
+                process.work(2)
+
+    def read() -> None:
+        while not over.is_set():
+            seen.append(process.total("loopguard.steps"))
+
+    seen: list[float] = []
+    reader = threading.Thread(target=read)
+    agents = [threading.Thread(target=agent, args=(number,)) for number in range(4)]
+    for thread in (reader, *agents):
+        thread.start()
+    for thread in agents:
+        thread.join()
+    over.set()
+    reader.join()
+
+    assert seen == sorted(seen)
+    assert process.total("loopguard.steps") == 4 * 10 * 4
+    assert process.total("loopguard.cost") == 4 * 10 * 2 * 20
+    assert process.counts("loopguard.errors") == []
