@@ -14,11 +14,9 @@ from dashboards.generator.panels import (
     ORANGE,
     RED,
     alerts,
-    at_once,
     bars,
     curves,
     query,
-    rows,
     tile,
 )
 from dashboards.generator.promql import (
@@ -33,6 +31,7 @@ from dashboards.generator.promql import (
     some,
     total,
 )
+from dashboards.generator.tables import at_once, rows
 
 AGENT, RULE, HOOK = "gen_ai_agent_name", "loopguard_rule", "loopguard_abort_hook"
 VIOLATIONS = of("loopguard_violations_total", rule=True)
@@ -148,7 +147,8 @@ def _who() -> Section:
             "several rules is often one that polls: exempt it or set it apart in the policy.",
             {"gen_ai_tool_name": "Tool", RULE: "Rule", "Value": "Violations"},
             at_once(counted(BY_TOOL, "gen_ai_tool_name", RULE)),
-            width=10,
+            width=24,
+            height=7,
         ),
         rows(
             "Share of runs that tripped",
@@ -160,7 +160,18 @@ def _who() -> Section:
             at_once(f"{tripped} / {ended} or {ended} * 0", ref="C"),
             units={"Share": "percentunit"},
             steps={"Share": ((None, NEUTRAL), (0.05, ORANGE), (0.2, RED))},
-            width=14,
+            width=15,
+        ),
+        bars(
+            "Ends of tripped runs",
+            "How runs ended that had tripped. Other than aborted: nothing stopped them in time, "
+            "or the guard only observes.",
+            query(
+                counted(TRIPPED_RUNS, "loopguard_run_status", window=STEP),
+                "{{loopguard_run_status}}",
+            ),
+            width=9,
+            colours={"aborted": GREEN, "running": RED},
         ),
     ]
 
@@ -217,20 +228,11 @@ def _stopped() -> Section:
             colours={"median": BLUE, "95 of 100": ORANGE},
         ),
         bars(
-            "Ends of tripped runs",
-            "How runs ended that had tripped. Other than aborted: nothing stopped them in time, "
-            "or the guard only observes.",
-            query(
-                counted(TRIPPED_RUNS, "loopguard_run_status", window=STEP),
-                "{{loopguard_run_status}}",
-            ),
-            colours={"aborted": GREEN, "running": RED},
-        ),
-        bars(
             "Steps after the trip",
             "By agent. In mode enforce a rate that does not go back to zero is a run that cannot "
             "be stopped from inside: end its process.",
             steps,
+            width=24,
         ),
     ]
 

@@ -12,12 +12,10 @@ from dashboards.generator.panels import (
     ORANGE,
     RED,
     Steps,
-    at_once,
     bars,
     curves,
     heat,
     query,
-    rows,
     tile,
 )
 from dashboards.generator.promql import (
@@ -31,6 +29,7 @@ from dashboards.generator.promql import (
     some,
     total,
 )
+from dashboards.generator.tables import at_once, rows
 
 AGENT = "gen_ai_agent_name"
 ACTIVE = of("loopguard_run_active")
@@ -131,13 +130,13 @@ def _going_on() -> Section:
             units={"Oldest": "s", "Dearest": "currencyUSD"},
             steps={"Oldest": OLD, "Most steps": MANY, "Dearest": DEAR},
             sort="Oldest",
-            width=16,
+            width=18,
         ),
         curves(
             "Tripped or not",
             "Those that have tripped should be gone within seconds where the guard enforces.",
             query(by_trip, "tripped: {{loopguard_tripped}}"),
-            width=8,
+            width=6,
             colours={"tripped: true": RED, "tripped: false": BLUE},
         ),
         curves(
@@ -176,7 +175,7 @@ def _spent() -> Section:
             "worth a look at the runs that go on.",
             query(some(usd_per_hour), NAMED),
             unit="currencyUSD",
-            width=10,
+            width=9,
         ),
         rows(
             "Spent, by agent",
@@ -188,7 +187,7 @@ def _spent() -> Section:
             at_once(counted(TAKEN, AGENT), ref="C"),
             units={"Dollars": "currencyUSD"},
             sort="Dollars",
-            width=14,
+            width=15,
         ),
         curves(
             "Tokens per minute, by type",

@@ -8,7 +8,8 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from grafana_foundation_sdk.models.tempo import SearchTableType
 
 from dashboards.generator.board import board
-from dashboards.generator.panels import bars, rows
+from dashboards.generator.panels import bars
+from dashboards.generator.tables import rows
 
 TRACES = DataSourceRef(type_val="tempo", uid="${traces}")
 NOT_RUN = "NOT RUN: no Tempo has been asked this."
