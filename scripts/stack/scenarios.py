@@ -78,10 +78,11 @@ def healthy_agent(stack: Stack, *, runs: int, pause_s: float) -> Generator[Progr
 
 
 @contextmanager
-def runaway_agent(stack: Stack, **variables: str) -> Generator[Runaway]:
+def runaway_agent(stack: Stack, *, stays: bool = False, **variables: str) -> Generator[Runaway]:
     """An agent whose guard can do nothing but ask a service, which is down until it is up.
 
-    Once it is up it takes the model away, as one does who revokes a key.
+    Once it is up it takes the model away, as one does who revokes a key. `stays` says whether the
+    agent's process goes on after that, without a run.
     """
     with model_server(f"slow:{TURN_S}") as model, ExitStack() as running:
         service = StopService(lambda: model.refuse("this key was revoked"))
@@ -89,7 +90,10 @@ def runaway_agent(stack: Stack, **variables: str) -> Generator[Runaway]:
         agent = Agent(
             service="runaway",
             model_url=model.url,
-            arguments=(HOOKED, "--name", "runaway", "--model", "gpt-4o"),
+            arguments=(
+                *(HOOKED, "--name", "runaway", "--model", "gpt-4o"),
+                *(("--runs", "2", "--pause", "86400") if stays else ()),
+            ),
             variables={**PRICED, "STOP_URL": address, **variables},
         )
         with running_agent(agent, stack.folder, stack.gateway.otlp) as program:
@@ -102,7 +106,7 @@ def looping(stack: Stack) -> Generator[Story]:
     with (
         looping_agent(stack, runs=100_000, pause_s=5),
         healthy_agent(stack, runs=100_000, pause_s=1),
-        runaway_agent(stack) as runaway,
+        runaway_agent(stack, stays=True) as runaway,
     ):
 
         def go_on() -> None:
