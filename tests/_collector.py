@@ -140,16 +140,18 @@ def to_file(path: Path, *pipelines: str) -> dict[str, Any]:
     }
 
 
-def spans_of(path: Path) -> list[dict[str, Any]]:
-    """Return the spans of a file, each with its attributes as a mapping and its service."""
+def spans_of(written: Path | bytes) -> list[dict[str, Any]]:
+    """Return the spans of a file or of a line, each with its attributes as a mapping."""
     found: list[dict[str, Any]] = []
-    for line in path.read_text().splitlines() if path.exists() else ():
+    if isinstance(written, Path):
+        written = written.read_bytes() if written.exists() else b""
+    for line in written.splitlines():
         with suppress(json.JSONDecodeError):  # a line that is being written
             for resource in json.loads(line)["resourceSpans"]:
                 for scope in resource["scopeSpans"]:
                     found += [
-                        {**span, "attributes": mapping(span.get("attributes", ()))}
-                        for span in scope["spans"]
+                        {**each, "attributes": mapping(each.get("attributes", ()))}
+                        for each in scope["spans"]
                     ]
     return found
 

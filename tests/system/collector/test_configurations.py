@@ -1,4 +1,4 @@
-"""Every file of `collector-config`: taken by a real collector, or by its keys where that cannot be."""
+"""Every file of `collector-config`: a real collector takes it, or its keys are the known ones."""
 
 from __future__ import annotations
 
