@@ -131,7 +131,7 @@ def labelled(name: str, severity: str, topic: str, **labels: str) -> Mapping[str
 def test_where_an_agent_is_paged_for_its_warnings_are_not_sent_too(alertmanager: str):
     page = labelled("LoopguardRunawayContinues", "critical", "runs", window="5m", **AGENT)
     stuck = labelled("LoopguardRunStuck", "warning", "runs", **AGENT)
-    blind = labelled("LoopguardBlind", "warning", "health", loopguard_gap="result", **AGENT)
+    blind = labelled("LoopguardBlind", "warning", "health", loopguard_gap="result", job="support")
     other = labelled(
         "LoopguardRunStuck", "warning", "runs", job="support", gen_ai_agent_name="scout"
     )
