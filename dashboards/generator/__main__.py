@@ -14,12 +14,14 @@ from dashboards.generator.board import encoded
 from dashboards.generator.guard_health import guard_health
 from dashboards.generator.guard_trips import guard_trips
 from dashboards.generator.runs_and_budgets import runs_and_budgets
+from dashboards.generator.tripped_traces import tripped_traces
 
 DIRECTORY = Path(__file__).resolve().parent.parent
 BOARDS: Mapping[str, Callable[[], Dashboard]] = {
     "guard-trips": guard_trips,
     "runs-and-budgets": runs_and_budgets,
     "guard-health": guard_health,
+    "tripped-traces": tripped_traces,
 }
 
 

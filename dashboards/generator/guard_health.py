@@ -11,14 +11,13 @@ from dashboards.generator.panels import (
     GREEN,
     ORANGE,
     RED,
-    at_once,
     bars,
     curves,
     query,
-    rows,
     tile,
 )
 from dashboards.generator.promql import RANGE, STEP, counted, of, or_zero, quantile
+from dashboards.generator.tables import at_once, rows
 
 INFO = of("loopguard_info", agent=False)
 ERRORS = of("loopguard_errors_total", agent=False)
@@ -50,7 +49,7 @@ def _now() -> Section:
             "everywhere; 0: nothing is watched.",
             or_zero(f"count({INFO})"),
             steps=((None, RED), (1, GREEN)),
-            width=3,
+            width=6,
         ),
         tile(
             "Only observing",
@@ -58,7 +57,7 @@ def _now() -> Section:
             "mode in the policy file, changes that.",
             or_zero(f"count({observing})"),
             steps=ANY_IS_ODD,
-            width=3,
+            width=6,
         ),
         tile(
             "Faults",
@@ -66,7 +65,7 @@ def _now() -> Section:
             "have done its work: the log has the first of each kind.",
             or_zero(counted(ERRORS)),
             steps=ANY_IS_BAD,
-            width=3,
+            width=6,
         ),
         tile(
             "Gaps",
@@ -74,7 +73,7 @@ def _now() -> Section:
             "`otel-loopguard doctor` names the setting that shows more.",
             or_zero(counted(GAPS)),
             steps=ANY_IS_ODD,
-            width=3,
+            width=6,
         ),
         tile(
             "Evictions",
@@ -82,7 +81,7 @@ def _now() -> Section:
             "unknown. More runs at once in one process than the guard holds.",
             or_zero(counted(EVICTIONS)),
             steps=ANY_IS_ODD,
-            width=3,
+            width=6,
         ),
         tile(
             "Reloads failed",
@@ -90,7 +89,7 @@ def _now() -> Section:
             "force. The log of otel_loopguard.reloading says what is wrong with it.",
             or_zero(counted(failed)),
             steps=ANY_IS_BAD,
-            width=3,
+            width=6,
         ),
         tile(
             "Overhead of a span",
@@ -99,7 +98,7 @@ def _now() -> Section:
             quantile(0.99, IN_GUARD, window=RANGE),
             unit="s",
             steps=((None, GREEN), (0.001, ORANGE), (0.01, RED)),
-            width=3,
+            width=6,
         ),
         tile(
             "Series cut off",
@@ -107,7 +106,7 @@ def _now() -> Section:
             "one series without labels. Fewer agent or tool names, or a view with a higher limit.",
             or_zero(f"count({OVERFLOW})"),
             steps=ANY_IS_BAD,
-            width=3,
+            width=6,
         ),
     ]
 
@@ -134,7 +133,7 @@ def _blind() -> Section:
                 "loopguard_gap": "Not shown",
                 "Value": "Steps",
             },
-            at_once(f"sort_desc({counted(GAPS, 'gen_ai_agent_name', *kinds)})"),
+            at_once(counted(GAPS, "gen_ai_agent_name", *kinds)),
         ),
         bars(
             "Evictions by store",

@@ -14,11 +14,9 @@ from dashboards.generator.panels import (
     ORANGE,
     RED,
     alerts,
-    at_once,
     bars,
     curves,
     query,
-    rows,
     tile,
 )
 from dashboards.generator.promql import (
@@ -33,6 +31,7 @@ from dashboards.generator.promql import (
     some,
     total,
 )
+from dashboards.generator.tables import at_once, rows
 
 AGENT, RULE, HOOK = "gen_ai_agent_name", "loopguard_rule", "loopguard_abort_hook"
 VIOLATIONS = of("loopguard_violations_total", rule=True)
@@ -117,7 +116,7 @@ def _now() -> Section:
 
 def _who() -> Section:
     tripped = total(grew(TRIPPED_RUNS), AGENT)
-    ended = some(total(grew(RUNS), AGENT))
+    ended = f"({some(total(grew(RUNS), AGENT))})"
     return "Which agent, which rule, which tool", [
         bars(
             "Violations by rule",
@@ -138,8 +137,7 @@ def _who() -> Section:
             "Nothing in a row of warnings was stopped: a rule that only warns can be set to "
             "abort.",
             {AGENT: "Agent", RULE: "Rule", "loopguard_action": "Action", "Value": "Violations"},
-            at_once(f"sort_desc({counted(VIOLATIONS, AGENT, RULE, 'loopguard_action')})"),
-            steps={"Violations": ((None, NEUTRAL),)},
+            at_once(counted(VIOLATIONS, AGENT, RULE, "loopguard_action")),
             links={"Agent": explored(TRACES_OF_AGENT)},
             width=24,
         ),
@@ -148,7 +146,9 @@ def _who() -> Section:
             "Violations by tool calls, all agents together. A tool that leads the list for "
             "several rules is often one that polls: exempt it or set it apart in the policy.",
             {"gen_ai_tool_name": "Tool", RULE: "Rule", "Value": "Violations"},
-            at_once(f"sort_desc({counted(BY_TOOL, 'gen_ai_tool_name', RULE)})"),
+            at_once(counted(BY_TOOL, "gen_ai_tool_name", RULE)),
+            width=24,
+            height=7,
         ),
         rows(
             "Share of runs that tripped",
@@ -156,10 +156,22 @@ def _who() -> Section:
             "policy that is too tight: replay recorded runs before you loosen it.",
             {AGENT: "Agent", "Value #A": "Runs", "Value #B": "Tripped", "Value #C": "Share"},
             at_once(counted(RUNS, AGENT), ref="A"),
-            at_once(f"round({tripped}) and {ended}", ref="B"),
-            at_once(f"{tripped} / ({ended})", ref="C"),
+            at_once(f"round({tripped}) or {ended} * 0", ref="B"),
+            at_once(f"{tripped} / {ended} or {ended} * 0", ref="C"),
             units={"Share": "percentunit"},
             steps={"Share": ((None, NEUTRAL), (0.05, ORANGE), (0.2, RED))},
+            width=15,
+        ),
+        bars(
+            "Ends of tripped runs",
+            "How runs ended that had tripped. Other than aborted: nothing stopped them in time, "
+            "or the guard only observes.",
+            query(
+                counted(TRIPPED_RUNS, "loopguard_run_status", window=STEP),
+                "{{loopguard_run_status}}",
+            ),
+            width=9,
+            colours={"aborted": GREEN, "running": RED},
         ),
     ]
 
@@ -189,6 +201,7 @@ def _stopped() -> Section:
             at_once(quantile(0.95, TO_STOP, HOOK, window=RANGE), ref="E"),
             units={"95 % within": "s"},
             steps={"Failed": ANY_IS_BAD, "Too late": ANY_IS_BAD},
+            sort="Failed",
             width=14,
         ),
         bars(
@@ -215,20 +228,11 @@ def _stopped() -> Section:
             colours={"median": BLUE, "95 of 100": ORANGE},
         ),
         bars(
-            "Ends of tripped runs",
-            "How runs ended that had tripped. Other than aborted: nothing stopped them in time, "
-            "or the guard only observes.",
-            query(
-                counted(TRIPPED_RUNS, "loopguard_run_status", window=STEP),
-                "{{loopguard_run_status}}",
-            ),
-            colours={"aborted": GREEN, "running": RED},
-        ),
-        bars(
             "Steps after the trip",
             "By agent. In mode enforce a rate that does not go back to zero is a run that cannot "
             "be stopped from inside: end its process.",
             steps,
+            width=24,
         ),
     ]
 

@@ -1,4 +1,4 @@
-"""The vocabulary of panels: a tile, curves, bars, a table, a heatmap, the alerts that fire.
+"""The vocabulary of panels: a tile, curves, bars, a heatmap, the alerts that fire.
 
 Few colours, each with one meaning: red wants a person, orange a look, green is a stop that worked,
 blue and the palette mean nothing.
@@ -15,14 +15,12 @@ from grafana_foundation_sdk.builders import (
     heatmap,
     prometheus,
     stat,
-    table,
     timeseries,
 )
 from grafana_foundation_sdk.models import common
 from grafana_foundation_sdk.models import prometheus as prometheus_models
 from grafana_foundation_sdk.models.dashboard import (
     DashboardLinkType,
-    DataTransformerConfig,
     DynamicConfigValue,
     FieldColorModeId,
     Threshold,
@@ -52,18 +50,6 @@ def query(
         .range()
     )
     return made.exemplar(exemplar=True) if exemplars else made
-
-
-def at_once(expression: str, *, ref: str = "A") -> prometheus.Dataquery:
-    """A query for a table: its value now, with its labels as columns."""
-    return (
-        prometheus.Dataquery()
-        .datasource(METRICS)
-        .expr(expression)
-        .ref_id(ref)
-        .instant()
-        .format(prometheus_models.PromQueryFormat.TABLE)
-    )
 
 
 def thresholds(steps: Steps) -> dashboard.ThresholdsConfig:
@@ -145,7 +131,7 @@ def bars(
     title: str,
     description: str,
     *queries: prometheus.Dataquery,
-    unit: str = "short",
+    unit: str = "none",
     width: int = 12,
     colours: Mapping[str, str] | None = None,
 ) -> timeseries.Panel:
@@ -159,80 +145,6 @@ def bars(
         .no_value("None in this time")
         .stacking(common_builders.StackingConfig().mode(common.StackingMode.NORMAL))
     )
-
-
-def rows(
-    title: str,
-    description: str,
-    columns: Mapping[str, str],
-    *queries: prometheus.Dataquery,
-    units: Mapping[str, str] | None = None,
-    steps: Mapping[str, Steps] | None = None,
-    links: Mapping[str, str] | None = None,
-    unit: str = "short",
-    width: int = 12,
-    height: int = CURVE_HEIGHT,
-) -> table.Panel:
-    """A table with a row for each set of labels; queries become columns beside each other.
-
-    `columns` are labels, and `Value` or `Value #A`, with their headings; all else is left out. By
-    heading: `units` where it is not `unit`, `steps` from which value on which colour, and `links`
-    where a click on a cell leads.
-    """
-    made = (
-        table.Panel()
-        .title(title)
-        .description(description)
-        .datasource(METRICS)
-        .unit(unit)
-        .span(width)
-        .height(height)
-        .no_value("none")
-        .thresholds(thresholds(CALM))
-    )
-    for each in queries:
-        made = made.with_target(each)
-    if len(queries) > 1:
-        made = made.with_transformation(DataTransformerConfig(id_val="merge", options={}))
-    # Listed, so that what a Prometheus or a collector adds to its series is no column.
-    kept = DataTransformerConfig(
-        id_val="filterFieldsByName", options={"include": {"names": list(columns)}}
-    )
-    ordered = DataTransformerConfig(
-        id_val="organize",
-        options={
-            "excludeByName": {},
-            "indexByName": {name: place for place, name in enumerate(columns)},
-            "renameByName": dict(columns),
-        },
-    )
-    made = made.with_transformation(kept).with_transformation(ordered)
-    for heading in columns.values():
-        properties = _column(heading, units or {}, steps or {}, links or {})
-        if properties:
-            made = made.override_by_name(heading, properties)
-    return made
-
-
-def _column(
-    heading: str,
-    units: Mapping[str, str],
-    steps: Mapping[str, Steps],
-    links: Mapping[str, str],
-) -> list[DynamicConfigValue]:
-    found: list[DynamicConfigValue] = []
-    if heading in units:
-        found.append(DynamicConfigValue(id_val="unit", value=units[heading]))
-    if heading in steps:
-        parts = [{"value": value, "color": colour} for value, colour in steps[heading]]
-        found += [
-            DynamicConfigValue(id_val="thresholds", value={"mode": "absolute", "steps": parts}),
-            DynamicConfigValue(id_val="custom.cellOptions", value={"type": "color-text"}),
-        ]
-    if heading in links:
-        to = {"title": "Open traces", "url": links[heading], "targetBlank": True}
-        found.append(DynamicConfigValue(id_val="links", value=[to]))
-    return found
 
 
 def heat(

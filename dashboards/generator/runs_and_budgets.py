@@ -12,12 +12,10 @@ from dashboards.generator.panels import (
     ORANGE,
     RED,
     Steps,
-    at_once,
     bars,
     curves,
     heat,
     query,
-    rows,
     tile,
 )
 from dashboards.generator.promql import (
@@ -31,6 +29,7 @@ from dashboards.generator.promql import (
     some,
     total,
 )
+from dashboards.generator.tables import at_once, rows
 
 AGENT = "gen_ai_agent_name"
 ACTIVE = of("loopguard_run_active")
@@ -130,11 +129,14 @@ def _going_on() -> Section:
             at_once(some(most(DEAREST, AGENT)), ref="D"),
             units={"Oldest": "s", "Dearest": "currencyUSD"},
             steps={"Oldest": OLD, "Most steps": MANY, "Dearest": DEAR},
+            sort="Oldest",
+            width=18,
         ),
         curves(
             "Tripped or not",
             "Those that have tripped should be gone within seconds where the guard enforces.",
             query(by_trip, "tripped: {{loopguard_tripped}}"),
+            width=6,
             colours={"tripped: true": RED, "tripped: false": BLUE},
         ),
         curves(
@@ -173,6 +175,7 @@ def _spent() -> Section:
             "worth a look at the runs that go on.",
             query(some(usd_per_hour), NAMED),
             unit="currencyUSD",
+            width=9,
         ),
         rows(
             "Spent, by agent",
@@ -180,9 +183,11 @@ def _spent() -> Section:
             "price of the model is not known; see docs/cost.md.",
             {AGENT: "Agent", "Value #A": "Dollars", "Value #B": "Tokens", "Value #C": "Steps"},
             at_once(some(total(grew(COST), AGENT)), ref="A"),
-            at_once(some(total(grew(TOKENS), AGENT)), ref="B"),
-            at_once(some(total(grew(TAKEN), AGENT)), ref="C"),
+            at_once(counted(TOKENS, AGENT), ref="B"),
+            at_once(counted(TAKEN, AGENT), ref="C"),
             units={"Dollars": "currencyUSD"},
+            sort="Dollars",
+            width=15,
         ),
         curves(
             "Tokens per minute, by type",

@@ -8,6 +8,7 @@ publishes, so a picture shows units, colours and what is cut, and not that an im
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import subprocess
 import sys
@@ -20,9 +21,11 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from urllib.parse import urlencode
 
-from dashboards.checks.documents import DIRECTORY, NOT_RUN, boards
+from dashboards.checks.documents import NOT_RUN, Document, boards, panels
+from dashboards.checks.names import COLLECTOR
 from dashboards.checks.watched import watched
 from scripts.debian_packages import programs
 from scripts.environment import ROOT
@@ -43,15 +46,21 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 def build(home: Path) -> Path:
-    """The page as files, with the boards beside it."""
+    """The page as files."""
     modules = installed(HERE)
     shutil.copytree(HERE, home, dirs_exist_ok=True)
     (home / "node_modules").symlink_to(modules)
     vite = str(modules / "vite" / "bin" / "vite.js")
     subprocess.run([found("node"), vite, "build"], cwd=home, check=True)
-    for path in DIRECTORY.glob("*.json"):
-        shutil.copy(path, home / "dist")
     return home / "dist"
+
+
+def without_collector(board: Document) -> dict[str, Any]:
+    """A board without what only a collector counts, which would be empty."""
+    kept = [panel for panel in panels(board) if not any(name in str(panel) for name in COLLECTOR)]
+    if kept and kept[-1]["type"] == "row":
+        kept.pop()
+    return {**board, "panels": kept}
 
 
 @contextmanager
@@ -63,10 +72,14 @@ def served(directory: Path) -> Generator[str]:
         server.shutdown()
 
 
-def draw(page: str, home: Path, prometheus: str, seconds: int) -> int:
+def draw(page: str, home: Path, prometheus: str, seconds: int, *, collector: bool) -> int:
     wanted: list[str] = []
     PICTURES.mkdir(exist_ok=True)
-    names = [name for name, board in boards().items() if NOT_RUN not in board["title"]]
+    shown = {name: board for name, board in boards().items() if NOT_RUN not in board["title"]}
+    names = sorted(shown)
+    for name, board in shown.items():
+        given = dict(board) if collector else without_collector(board)
+        (home / "dist" / f"{name}.json").write_text(json.dumps(given), encoding="utf-8")
     for name, theme, width in product(names, THEMES, WIDTHS):
         asked = {"board": name, "theme": theme, "width": width, "prometheus": prometheus}
         file = PICTURES / f"{name}-{theme}-{width}.png"
@@ -83,6 +96,7 @@ def draw(page: str, home: Path, prometheus: str, seconds: int) -> int:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--prometheus", help="with data and CORS; one is started if not given")
+    parser.add_argument("--collector", action="store_true", help="one has counted violations in it")
     parser.add_argument("--seconds", type=int, default=900, help="what the boards show")
     options = parser.parse_args(arguments)
     given = options.prometheus
@@ -93,7 +107,7 @@ def main(arguments: Sequence[str]) -> int:
             if not given:
                 print(f"watching agents for {options.seconds} seconds", flush=True)
                 time.sleep(options.seconds)
-            return draw(address, home, url, options.seconds)
+            return draw(address, home, url, options.seconds, collector=options.collector)
 
 
 if __name__ == "__main__":

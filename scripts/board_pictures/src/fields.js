@@ -13,7 +13,7 @@ export const theme = createTheme({ colors: { mode } })
 
 const OPTIONS = [
   ...['unit', 'min', 'max', 'decimals', 'color', 'thresholds', 'mappings', 'noValue', 'links'],
-  ...['displayName', 'custom.cellOptions'],
+  ...['displayName', 'custom.cellOptions', 'custom.width'],
 ]
 const registry = new FieldConfigOptionsRegistry(() =>
   OPTIONS.map((id) => ({

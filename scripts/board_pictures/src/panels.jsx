@@ -161,6 +161,6 @@ export function Body({ panel, found, width, height }) {
   if (panel.type === 'timeseries')
     return <Curves {...{ panel, data, width, height }} times={found.exemplars} />
   if (panel.type === 'heatmap') return <Heat {...{ data, width, height }} />
-  if (panel.type === 'table') return <Table data={data[0]} width={width} height={height} />
+  if (panel.type === 'table') return <Table data={data[0]} {...{ width, height }} columnMinWidth={60} initialSortBy={panel.options.sortBy} />
   return <Tile {...{ panel, data, width, height }} />
 }
