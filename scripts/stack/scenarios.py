@@ -22,7 +22,8 @@ ESTIMATED = {"OTEL_LOOPGUARD_MAX_COST_USD": "5"}
 PRICED = {"OTEL_LOOPGUARD_USAGE_PRICE": "input_per_m_usd=2.5,output_per_m_usd=10"}
 SELDOM = {"OTEL_METRIC_EXPORT_INTERVAL": "5000"}
 """A crowd has thousands of series."""
-ACTED = {"rounds": "86400", "hoard": "86400", "lapse": "86400", "crowd": "15"}
+FOR_EVER = "86400"
+ACTED = dict.fromkeys(("rounds", "hoard", "lapse", "blind"), FOR_EVER) | {"crowd": "15"}
 """For how many seconds each part is acted: the crowd until it has been seen, for it weighs much."""
 
 
