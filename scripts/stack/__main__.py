@@ -49,6 +49,9 @@ def main(arguments: Sequence[str]) -> int:
         run(folder, options.scenario, options.seconds, hurry=not options.as_shipped)
     except KeyboardInterrupt:
         print("\nall is stopped")
+    except SystemExit:
+        shutil.rmtree(folder)
+        raise
     except (CollectorBuildError, MissingProgramsError, TooLateError) as error:
         print(f"{error}\nlogs are kept in {folder}", file=sys.stderr)
         return 1

@@ -3,6 +3,7 @@
     opentelemetry-instrument python -m scripts.stack.doubles FOLDER [--part crowd]
 
 - `rounds` plays scenes for ever;
+- `blind` is a service whose spans show nothing;
 - `crowd` has more agents and tools than are told apart, and then stays as it is;
 - `hoard` has more runs and spans than a guard remembers, and then stays as it is;
 - `lapse` loses its guard, and goes on without.
@@ -102,6 +103,13 @@ def rounds(policy: Path, ends: float) -> None:
             time.sleep(ROUND_S)
 
 
+def blind(_: Path, ends: float) -> None:
+    """A service of whose steps nothing is shown."""
+    while time.monotonic() < ends:
+        scenes.blind("hidden")
+        time.sleep(ROUND_S)
+
+
 def lapse(_: Path, ends: float) -> None:
     """A process that had a guard: it still reports, and no guard of it does."""
     scenes.healthy("formerly-guarded")
@@ -114,6 +122,7 @@ def lapse(_: Path, ends: float) -> None:
 
 
 PARTS: dict[str, Callable[[Path, float], None]] = {
+    "blind": blind,
     "crowd": crowd,
     "hoard": hoard,
     "lapse": lapse,

@@ -22,7 +22,8 @@ ESTIMATED = {"OTEL_LOOPGUARD_MAX_COST_USD": "5"}
 PRICED = {"OTEL_LOOPGUARD_USAGE_PRICE": "input_per_m_usd=2.5,output_per_m_usd=10"}
 SELDOM = {"OTEL_METRIC_EXPORT_INTERVAL": "5000"}
 """A crowd has thousands of series."""
-ACTED = {"rounds": "86400", "hoard": "86400", "lapse": "86400", "crowd": "15"}
+FOR_EVER = "86400"
+ACTED = dict.fromkeys(("rounds", "hoard", "lapse", "blind"), FOR_EVER) | {"crowd": "15"}
 """For how many seconds each part is acted: the crowd until it has been seen, for it weighs much."""
 
 
@@ -78,10 +79,11 @@ def healthy_agent(stack: Stack, *, runs: int, pause_s: float) -> Generator[Progr
 
 
 @contextmanager
-def runaway_agent(stack: Stack, **variables: str) -> Generator[Runaway]:
+def runaway_agent(stack: Stack, *, stays: bool = False, **variables: str) -> Generator[Runaway]:
     """An agent whose guard can do nothing but ask a service, which is down until it is up.
 
-    Once it is up it takes the model away, as one does who revokes a key.
+    Once it is up it takes the model away, as one does who revokes a key. `stays` says whether the
+    agent's process goes on after that, without a run.
     """
     with model_server(f"slow:{TURN_S}") as model, ExitStack() as running:
         service = StopService(lambda: model.refuse("this key was revoked"))
@@ -89,7 +91,10 @@ def runaway_agent(stack: Stack, **variables: str) -> Generator[Runaway]:
         agent = Agent(
             service="runaway",
             model_url=model.url,
-            arguments=(HOOKED, "--name", "runaway", "--model", "gpt-4o"),
+            arguments=(
+                *(HOOKED, "--name", "runaway", "--model", "gpt-4o"),
+                *(("--runs", "2", "--pause", "86400") if stays else ()),
+            ),
             variables={**PRICED, "STOP_URL": address, **variables},
         )
         with running_agent(agent, stack.folder, stack.gateway.otlp) as program:
@@ -102,7 +107,7 @@ def looping(stack: Stack) -> Generator[Story]:
     with (
         looping_agent(stack, runs=100_000, pause_s=5),
         healthy_agent(stack, runs=100_000, pause_s=1),
-        runaway_agent(stack) as runaway,
+        runaway_agent(stack, stays=True) as runaway,
     ):
 
         def go_on() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +86,16 @@ def test_the_overlay_names_pipelines_that_there_are() -> None:
     gateway = yaml.safe_load((HERE / "../../collector-config/gateway.yaml").read_text())
     overlay = yaml.safe_load((HERE / "collector.yaml").read_text())
     assert overlay["service"]["pipelines"].keys() <= gateway["service"]["pipelines"].keys()
+
+
+def test_docker_compose_reads_it_where_it_is_installed() -> None:
+    docker = shutil.which("docker")
+    if docker is None or subprocess.run([docker, "compose", "version"], check=False).returncode:
+        return  # what is above has to do
+    key = {"OTEL_LOOPGUARD_HASH_KEY": "made-up"}
+    command = [docker, "compose", "--file", HERE / "compose.yaml", "config", "--quiet"]
+    read = subprocess.run(command, check=False, env={**os.environ, **key}, capture_output=True)
+    assert read.returncode == 0, read.stderr
 
 
 def test_no_secret_stands_in_it() -> None:
