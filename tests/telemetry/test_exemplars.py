@@ -79,6 +79,13 @@ def test_what_became_of_stopping_it_names_the_span_that_tripped_it(process: Trac
     assert named(process, *OF_THE_TRIP, *told) == expected | told
 
 
+def test_what_stands_at_zero_names_nothing(process: Traced) -> None:
+    """Of two that a series is offered chance takes one: zeros must not offer the web request's."""
+    loop(process)
+
+    assert named(process, "loopguard.gaps") == {"loopguard.gaps": set()}
+
+
 @pytest.mark.parametrize("sampler", [ALWAYS_OFF, RECORDED], ids=["dropped", "recorded-only"])
 def test_what_is_not_exported_is_named_by_no_exemplar(sampler: Sampler) -> None:
     with traced(sampler) as process:
