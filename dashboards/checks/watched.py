@@ -6,6 +6,7 @@ Prints its address, and stays up for so long. Alert rules are loaded where there
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import time
@@ -113,6 +114,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--seconds", type=float, default=3600, help="how long it stays up")
     parser.add_argument("--scrape", type=int, default=5, help="seconds between fetches")
     options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that what was started ends as well
     with watched(options.scrape) as url:
         print(url, flush=True)
         time.sleep(options.seconds)
