@@ -11,6 +11,22 @@ from otel_loopguard.decisions import Taken
 from otel_loopguard.steps import StepKind
 
 
+class Spent:
+    """What one agent has spent."""
+
+    __slots__ = ("cost_usd", "input_tokens", "output_tokens")
+
+    def __init__(self) -> None:
+        self.input_tokens = self.output_tokens = 0
+        self.cost_usd = 0.0
+
+    def add(self, input_tokens: int, output_tokens: int, cost_usd: float) -> None:
+        """Add what else it has spent."""
+        self.input_tokens += input_tokens
+        self.output_tokens += output_tokens
+        self.cost_usd += cost_usd
+
+
 class AgentTotals:
     """Steps, tokens and dollars by agent; they never shrink. Whoever adds holds the runs' lock.
 
@@ -19,44 +35,42 @@ class AgentTotals:
 
     """
 
-    __slots__ = ("_agents", "cost_usd", "steps", "tokens")
+    __slots__ = ("_agents", "spent", "steps")
 
     def __init__(self, agents: BoundedNames) -> None:
         self._agents = agents
         self.steps: dict[tuple[str, StepKind], int] = {}
         """By agent and kind."""
-        self.tokens: dict[tuple[str, str], int] = {}
-        """By agent, and `input` or `output`."""
-        self.cost_usd: dict[str, float] = {}
+        self.spent: dict[str, Spent] = {}
         """By agent."""
 
     def count(self, agent: str, kind: StepKind, steps: int) -> None:
         """Count so many steps of an agent."""
-        key = (self._agents.of(agent), kind)
+        key = (agent, kind)
+        if key not in self.steps:  # new, or one of too many
+            key = (self._agents.of(agent), kind)
         self.steps[key] = self.steps.get(key, 0) + steps
+
+    def of(self, agent: str) -> Spent:
+        """Return what an agent has spent."""
+        spent = self.spent.get(agent)
+        if spent is None:  # new, or one of too many
+            spent = self.spent.setdefault(self._agents.of(agent), Spent())
+        return spent
 
     def spend(self, agent: str, before: Taken, now: Taken) -> None:
         """Add what a run has come to spend by a step of an agent."""
-        called = self._agents.of(agent)
-        for token_type, tokens in (
-            ("input", now.input_tokens - before.input_tokens),
-            ("output", now.output_tokens - before.output_tokens),
-        ):
-            key = (called, token_type)
-            self.tokens[key] = self.tokens.get(key, 0) + tokens
-        self.cost_usd[called] = self.cost_usd.get(called, 0.0) + now.cost_usd - before.cost_usd
+        self.of(agent).add(now[2] - before[2], now[3] - before[3], now[4] - before[4])
 
     def add(self, other: AgentTotals) -> None:
         """Add what the runs of another guard have taken."""
         for key, steps in list(other.steps.items()):
             self.steps[key] = self.steps.get(key, 0) + steps
-        for pair, tokens in list(other.tokens.items()):
-            self.tokens[pair] = self.tokens.get(pair, 0) + tokens
-        for agent, cost_usd in list(other.cost_usd.items()):
-            self.cost_usd[agent] = self.cost_usd.get(agent, 0.0) + cost_usd
+        for agent, spent in list(other.spent.items()):
+            mine = self.spent.setdefault(agent, Spent())
+            mine.add(spent.input_tokens, spent.output_tokens, spent.cost_usd)
 
     def clear(self) -> None:
         """Begin anew, in a forked child."""
         self.steps.clear()
-        self.tokens.clear()
-        self.cost_usd.clear()
+        self.spent.clear()

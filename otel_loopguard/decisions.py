@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -98,18 +98,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         return {**msgspec.structs.asdict(self.refusal), "message": self.refusal.message}
 
 
-class Taken(NamedTuple):
-    """What the run has taken so far: less than `Stats`, and looked at after each model call."""
+Taken: TypeAlias = tuple[float, int, int, int, float]
+"""What the run has taken so far: when it began, in seconds of the clock of its guard, its steps,
+input tokens, output tokens and US dollars. It is plain, for it is made after each model call."""
 
-    started_s: float
-    """When it began, in seconds of the clock of its guard."""
-    steps: int
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float
-
-
-NOTHING_TAKEN = Taken(0.0, 0, 0, 0, 0.0)
+NOTHING_TAKEN: Taken = (0.0, 0, 0, 0, 0.0)
 """Before a run begins, and after its end."""
 
 

@@ -94,24 +94,25 @@ class Hearing:
         for party in self._parties:
             party.record(step, started_ns, refused=refused, is_late=is_late)
 
-    def add_up(self, step: Step, totals: AgentTotals, *, over: bool) -> None:
+    def settle(self, step: Step, totals: AgentTotals, *, over: bool) -> None:
         """Add what the step has brought to the totals of its agent, else of its run's.
 
         Once, although the runs around that have counted it too; `over` says that it has come back.
         """
-        nearest = self._parties[0]
+        to: AgentTotals | None = totals
         for party in self._parties:
             run, decision = party.run, party.decision
-            if decision is not None and decision.step_count > run.counted_steps:
-                if party is nearest:
-                    more = decision.step_count - run.counted_steps
-                    totals.count(step.agent or run.agent, step.kind, more)
-                run.counted_steps = decision.step_count
-            if over and (step.kind != "tool" or step.input_tokens or step.cost_usd):
-                taken = run.guard.taken()
-                if party is nearest:
-                    totals.spend(step.agent or run.agent, run.taken, taken)
-                run.taken = taken
+            if decision is not None:
+                more = decision.step_count - run.counted_steps
+                if more > 0:
+                    run.counted_steps += more
+                    if to is not None:
+                        to.count(step.agent or run.agent, step.kind, more)
+            if over:
+                before, run.taken = run.taken, run.guard.taken()
+                if to is not None:
+                    to.spend(step.agent or run.agent, before, run.taken)
+            to = None
 
     def verdict(
         self, node: Node | None, step: Step | None = None, *, opened: bool, vetoed: bool = False

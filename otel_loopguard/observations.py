@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary, finalize
 from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation, get_meter_provider
 from opentelemetry.util.types import AttributeValue
 
-from otel_loopguard.agent_totals import AgentTotals
+from otel_loopguard.agent_totals import AgentTotals, Spent
 from otel_loopguard.bounded_names import BoundedNames
 from otel_loopguard.forks import in_children
 from otel_loopguard.going_on import GoingOn
@@ -167,16 +167,17 @@ def _steps(guards: _Guards) -> Iterator[Observation]:
         yield Observation(count, {names.STEP_KIND: kind, names.GEN_AI_AGENT_NAME: agent})
 
 
+def _spent(guards: _Guards) -> Mapping[str, Spent]:
+    return {agent: Spent() for agent in guards.agents()} | guards.totals().spent
+
+
 def _tokens(guards: _Guards) -> Iterator[Observation]:
-    tokens = guards.totals().tokens
-    for agent in guards.agents():
-        for token_type in ("input", "output"):
-            tokens.setdefault((agent, token_type), 0)
-    for (agent, token_type), count in tokens.items():
-        labels = {names.GEN_AI_TOKEN_TYPE: token_type, names.GEN_AI_AGENT_NAME: agent}
-        yield Observation(count, labels)
+    for agent, spent in _spent(guards).items():
+        for token_type, tokens in (("input", spent.input_tokens), ("output", spent.output_tokens)):
+            labels = {names.GEN_AI_TOKEN_TYPE: token_type, names.GEN_AI_AGENT_NAME: agent}
+            yield Observation(tokens, labels)
 
 
 def _cost(guards: _Guards) -> Iterator[Observation]:
-    cost_usd = dict.fromkeys(guards.agents(), 0.0) | guards.totals().cost_usd
-    return (Observation(n, {names.GEN_AI_AGENT_NAME: agent}) for agent, n in cost_usd.items())
+    for agent, spent in _spent(guards).items():
+        yield Observation(spent.cost_usd, {names.GEN_AI_AGENT_NAME: agent})

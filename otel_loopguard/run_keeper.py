@@ -183,9 +183,10 @@ class RunKeeper:
         for run in runs:
             taken = run.guard.taken()
             if not run.ended and taken is not NOTHING_TAKEN:
+                started_s, steps, _, _, cost_usd = taken
                 agent, tripped = self.agents.of(run.agent), run.trip is not None
-                age_s = max(0.0, now_s - taken.started_s)
-                found.append(GoingOn(agent, tripped, age_s, taken.steps, taken.cost_usd))
+                age_s = max(0.0, now_s - started_s)
+                found.append(GoingOn(agent, tripped, age_s, steps, cost_usd))
         return found
 
     def evicted(self) -> dict[str, int]:

@@ -209,7 +209,7 @@ class RunTracker:
             node.claimed = hearing.give_up_place(record.started_ns)
         prevented = shown.can_veto or step.kind in self._prevented_kinds
         node.refused = hearing.begin(placed, prevented=prevented)
-        hearing.add_up(placed, self.runs.totals, over=False)
+        hearing.settle(placed, self.runs.totals, over=False)
         node.vetoed = shown.can_veto and node.refused
         node.against = hearing.is_stopped
         if step.kind in {"llm", "tool"} and not node.vetoed:
@@ -246,11 +246,16 @@ class RunTracker:
         placed = node.placed(whole, timed=not self._live)
         run.gaps.take(placed)
         hearing.record(placed, started_ns=record.started_ns, refused=node.refused, is_late=is_late)
-        hearing.add_up(placed, self.runs.totals, over=True)
-        if step.kind == "llm":
-            run.requested.ask(node, placed)
-            self.runs.answered(run, placed)
+        if is_late or node.refused or step.kind != "tool" or step.input_tokens or step.cost_usd:
+            self._settle(hearing, node, placed)
         return asides.with_them(hearing.verdict(node, placed, opened=opened))
+
+    def _settle(self, hearing: Hearing, node: Node, placed: Step) -> None:
+        """Take note of what a step that has come back took, and of what a model asks for."""
+        hearing.settle(placed, self.runs.totals, over=True)
+        if placed.kind == "llm":
+            hearing.run.requested.ask(node, placed)
+            self.runs.answered(hearing.run, placed)
 
     def _outlived(self, run: Run, node: Node, step: Step, record: SpanRecord) -> Verdict | None:
         """Tell the runs around one that is over what came out of a step that has outlived it."""
@@ -259,5 +264,5 @@ class RunTracker:
             return None
         placed = node.placed(add_up(node, step), timed=not self._live)
         hearing.record(placed, started_ns=record.started_ns, refused=node.refused)
-        hearing.add_up(placed, self.runs.totals, over=True)
+        hearing.settle(placed, self.runs.totals, over=True)
         return hearing.verdict(node, placed, opened=False)

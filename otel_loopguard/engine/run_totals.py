@@ -169,9 +169,8 @@ class RunTotals:
 
     def taken(self) -> Taken:
         """Return what the run has taken so far."""
-        return Taken(
-            self.started_s, self.steps, self._input_tokens, self._output_tokens, self._cost_usd
-        )
+        spent = self._input_tokens, self._output_tokens, self._cost_usd
+        return self.started_s, self.steps, *spent
 
     def stats(
         self,

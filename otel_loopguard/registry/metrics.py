@@ -190,7 +190,7 @@ GUARD_DURATION = Metric(
     "loopguard.guard.duration",
     "histogram",
     "s",
-    "Time that the guard took for a span, of one span in 61",
+    "Time that the guard took for a span, of one span in 251",
     (names.CALLBACK,),
     buckets=(5e-06, 1e-05, 2.5e-05, 5e-05, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.01, 0.1, 1),
 )

@@ -7,7 +7,14 @@ import pytest
 from otel_loopguard import LoopGuard, Step, bounded_names
 from otel_loopguard.agent_totals import AgentTotals
 from otel_loopguard.bounded_names import OTHER, BoundedNames
-from otel_loopguard.decisions import NOTHING_TAKEN, Taken
+from otel_loopguard.decisions import NOTHING_TAKEN
+
+
+def spent(totals: AgentTotals) -> dict[str, tuple[int, int, float]]:
+    return {
+        agent: (each.input_tokens, each.output_tokens, each.cost_usd)
+        for agent, each in totals.spent.items()
+    }
 
 
 def test_totals_are_kept_by_agent() -> None:
@@ -15,26 +22,35 @@ def test_totals_are_kept_by_agent() -> None:
     totals.count("scout", "llm", 1)
     totals.count("scout", "llm", 2)
     totals.count("cook", "tool", 1)
-    totals.spend("scout", NOTHING_TAKEN, Taken(3.0, 1, 10, 5, 0.5))
-    totals.spend("scout", Taken(3.0, 1, 10, 5, 0.5), Taken(3.0, 2, 30, 5, 0.75))
+    totals.spend("scout", NOTHING_TAKEN, (3.0, 1, 10, 5, 0.5))
+    totals.spend("scout", (3.0, 1, 10, 5, 0.5), (3.0, 2, 30, 5, 0.75))
 
     assert totals.steps == {("scout", "llm"): 3, ("cook", "tool"): 1}
-    assert totals.tokens == {("scout", "input"): 30, ("scout", "output"): 5}
-    assert totals.cost_usd == {"scout": 0.75}
+    assert spent(totals) == {"scout": (30, 5, 0.75)}
 
 
 def test_those_of_guards_add_up_and_are_left_as_they_are() -> None:
     one, other = AgentTotals(BoundedNames()), AgentTotals(BoundedNames())
     for totals in (one, other):
         totals.count("scout", "llm", 1)
-        totals.spend("scout", NOTHING_TAKEN, Taken(3.0, 1, 10, 5, 0.5))
+        totals.spend("scout", NOTHING_TAKEN, (3.0, 1, 10, 5, 0.5))
     one.add(other)
 
     assert one.steps == {("scout", "llm"): 2}
-    assert one.tokens == {("scout", "input"): 20, ("scout", "output"): 10}
-    assert (one.cost_usd, other.cost_usd) == ({"scout": 1.0}, {"scout": 0.5})
+    assert (spent(one), spent(other)) == ({"scout": (20, 10, 1.0)}, {"scout": (10, 5, 0.5)})
     one.clear()
-    assert (one.steps, one.tokens, one.cost_usd) == ({}, {}, {})
+    assert (one.steps, one.spent) == ({}, {})
+
+
+def test_agents_of_too_many_are_added_up_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_names, "NAMES", 1)
+    totals = AgentTotals(BoundedNames())
+    for agent in ("scout", "cook", "clerk", "cook"):
+        totals.count(agent, "llm", 1)
+        totals.spend(agent, NOTHING_TAKEN, (0.0, 1, 1, 0, 0.0))
+
+    assert totals.steps == {("scout", "llm"): 1, (OTHER, "llm"): 3}
+    assert spent(totals) == {"scout": (1, 0, 0.0), OTHER: (3, 0, 0.0)}
 
 
 def test_names_that_came_first_are_kept_and_others_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,6 +67,6 @@ def test_a_guard_says_what_its_run_has_taken() -> None:
     guard.start(at=7.0)
     guard.record(Step(kind="llm", input_tokens=10, output_tokens=5, cost_usd=0.5))
 
-    assert guard.taken() == Taken(7.0, 1, 10, 5, 0.5)
+    assert guard.taken() == (7.0, 1, 10, 5, 0.5)
     guard.end()
     assert guard.taken() == NOTHING_TAKEN
