@@ -70,7 +70,9 @@ test-clients:
 test-dashboards:
 	$(in) dashboards pytest -n auto --dist loadfile tests/dashboards
 
+# A first build of the collector takes longer than a test may.
 test-system:
+	$(in) test python -m scripts.collector_binary
 	$(in) test pytest -n auto --dist loadfile $(sessions)
 
 test-oldest test-all-pythons: export HYPOTHESIS_PROFILE = brief

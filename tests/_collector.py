@@ -18,7 +18,7 @@ from scripts.collector_binary import collector_binary
 
 CONFIGURATIONS = Path(__file__).parents[1] / "collector-config"
 HASH_KEY = "a key for tests, of 32 characters or more"
-KEYED = {"OTEL_LOOPGUARD_HASH_KEY": HASH_KEY}
+KEYED = {"LOOPGUARD_HASH_KEY": HASH_KEY}
 BATCH = 500
 
 T = TypeVar("T")

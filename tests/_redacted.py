@@ -38,10 +38,11 @@ class Lines:
 
 
 class Gateway(NamedTuple):
-    """A gateway that keeps all spans, and the file that it writes."""
+    """A gateway that keeps all spans, and the files that it writes."""
 
     collector: Collector
     file: Path
+    logs: Path
     lines: Lines
 
     def spans(self, trace_id: int, count: int = 1) -> list[dict[str, Any]]:
@@ -75,7 +76,12 @@ def redacting(folder: Path) -> Generator[Gateway]:
     """Run gateway.yaml, with everything kept, until the block is left."""
     file = folder / "spans.jsonl"
     overlay = to_file(file, "traces/agents", "traces/others")
+    overlay["exporters"]["file/logs"] = {
+        "path": str(folder / "logs.jsonl"),
+        "flush_interval": "100ms",
+    }
+    overlay["service"]["pipelines"]["logs"] = {"exporters": ["file/logs"]}
     policies = [{"name": "all", "type": "always_sample"}]
     overlay["processors"] = {"tail_sampling": {"policies": policies}}
     with running(folder, "gateway.yaml", overlay, {"DECISION_WAIT": "1s"}) as collector:
-        yield Gateway(collector, file, Lines(file))
+        yield Gateway(collector, file, folder / "logs.jsonl", Lines(file))

@@ -2,6 +2,7 @@ module otel-loopguard/tests/system/collector
 
 go 1.26.0
 
+// The load balancer links it for a resolver that is not used here, and v1.48.0 is not to be had everywhere.
 replace github.com/aws/aws-sdk-go-v2/service/servicediscovery => github.com/aws/aws-sdk-go-v2/service/servicediscovery v1.40.2
 
 require (

@@ -20,7 +20,7 @@ FILES = sorted(path.name for path in CONFIGURATIONS.glob("*.yaml"))
 PAGE = CONFIGURATIONS.parent / "docs" / "collector.md"
 NOT_RUN = {name for name in FILES if name.startswith("kafka-")}
 """Those with components whose Go modules are not served at the collector's release."""
-SECRETS = {"OTEL_LOOPGUARD_HASH_KEY"}
+SECRETS = {"LOOPGUARD_HASH_KEY"}
 """Variables without a default: none would be secret."""
 
 KAFKA_KEYS = {
@@ -78,7 +78,7 @@ def test_a_collector_refuses_it_with_a_key_that_it_does_not_know(name: str, tmp_
 def test_the_gateway_does_not_start_without_a_key_for_hashes(tmp_path: Path):
     text = (CONFIGURATIONS / "gateway.yaml").read_text()
     for key in ("", "short"):
-        checked = validate(text, tmp_path, OTEL_LOOPGUARD_HASH_KEY=key)
+        checked = validate(text, tmp_path, LOOPGUARD_HASH_KEY=key)
         assert checked.returncode != 0
         assert "hmac_key must" in checked.stderr
 

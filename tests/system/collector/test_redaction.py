@@ -9,7 +9,7 @@ from itertools import count
 
 import pytest
 
-from tests._collector import HASH_KEY, attributes, mapping, span
+from tests._collector import HASH_KEY, attributes, eventually, mapping, span
 from tests._redacted import Gateway, redacting
 
 TRACE_IDS = count(0xC0FFEE)
@@ -133,3 +133,25 @@ def test_verdicts_leave_whole(gateway: Gateway):
         "loopguard.rule": "same_tool",
         "gen_ai.tool.name": "search",
     }
+
+
+def test_of_logs_only_verdicts_leave(gateway: Gateway):
+    """By the event's name, or by the attribute that had it before."""
+    verdict = {
+        "eventName": "loopguard.violation",
+        "attributes": attributes({"loopguard.rule": "a"}),
+    }
+    older = {"attributes": attributes({"event.name": "loopguard.violation", "loopguard.rule": "b"})}
+    message = {"eventName": "gen_ai.user.message", "body": {"stringValue": "Jane Doe"}}
+    records = [message, verdict, {"body": {"stringValue": "Jane Doe"}}, older]
+    gateway.collector.post(
+        {"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}, path="/v1/logs"
+    )
+    written = eventually(
+        lambda: gateway.logs.read_text() if gateway.logs.exists() else "",
+        "logs",
+        gateway.collector.said,
+    )
+    assert written.count("logRecords") == 1
+    assert written.count("loopguard.rule") == 2
+    assert "Jane Doe" not in written
