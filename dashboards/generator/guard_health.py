@@ -154,8 +154,9 @@ def _inside() -> Section:
     return "Inside", [
         curves(
             "Time in the guard per span",
-            "By callback of the span processor, on the agent's thread. An exporter or a hook is "
-            "not in it.",
+            "By callback of the span processor, on the agent's thread, for a sample of spans. "
+            "Stops that were asked for meanwhile are in it: peaks beside trips are hooks. "
+            "Exporters are not.",
             query(quantile(0.5, IN_GUARD, both), "{{loopguard_callback}}, median", ref="A"),
             query(quantile(0.99, IN_GUARD, both), "{{loopguard_callback}}, 99 of 100", ref="B"),
             unit="s",
