@@ -6,6 +6,7 @@
 - `blind` is a service whose spans show nothing;
 - `crowd` has more agents and tools than are told apart, and then stays as it is;
 - `hoard` has more runs and spans than a guard remembers, and then stays as it is;
+- `slow` has a guard that takes long;
 - `lapse` loses its guard, and goes on without.
 
 Each ends at SIGTERM, or after the seconds that `--seconds` says.
@@ -110,6 +111,12 @@ def blind(_: Path, ends: float) -> None:
         time.sleep(ROUND_S)
 
 
+def slow(_: Path, ends: float) -> None:
+    """A service whose guard takes long: hundreds of spans a second, for few of them are timed."""
+    while time.monotonic() < ends:
+        scenes.slow()
+
+
 def lapse(_: Path, ends: float) -> None:
     """A process that had a guard: it still reports, and no guard of it does."""
     scenes.healthy("formerly-guarded")
@@ -127,6 +134,7 @@ PARTS: dict[str, Callable[[Path, float], None]] = {
     "hoard": hoard,
     "lapse": lapse,
     "rounds": rounds,
+    "slow": slow,
 }
 
 

@@ -48,7 +48,7 @@ def gateway(folder: Path, *, prometheus: str) -> Generator[Gateway]:
         "REMOTE_WRITE_ENDPOINT": f"{prometheus}/api/v1/write",
         "FLUSH_INTERVAL": "1s",
         "DECISION_WAIT": "5s",
-        "OTEL_LOOPGUARD_HASH_KEY": secrets.token_hex(32),
+        "LOOPGUARD_HASH_KEY": secrets.token_hex(32),
     }
     ready = f"http://127.0.0.1:{health}/"
     with running("collector", command, folder, variables, ready=ready) as program:

@@ -20,10 +20,12 @@ ESTIMATED = {"OTEL_LOOPGUARD_MAX_COST_USD": "5"}
 """With a limit in dollars, models whose price is known have one."""
 # The model is a made-up one, so its price is, too.
 PRICED = {"OTEL_LOOPGUARD_USAGE_PRICE": "input_per_m_usd=2.5,output_per_m_usd=10"}
-SELDOM = {"OTEL_METRIC_EXPORT_INTERVAL": "5000"}
-"""A crowd has thousands of series."""
+SPARING = {
+    "crowd": {"OTEL_METRIC_EXPORT_INTERVAL": "5000"},  # thousands of series
+    "slow": {"OTEL_TRACES_EXPORTER": "none"},  # hundreds of spans a second that say nothing
+}
 FOR_EVER = "86400"
-ACTED = dict.fromkeys(("rounds", "hoard", "lapse", "blind"), FOR_EVER) | {"crowd": "15"}
+ACTED = dict.fromkeys(("rounds", "hoard", "lapse", "blind", "slow"), FOR_EVER) | {"crowd": "15"}
 """For how many seconds each part is acted: the crowd until it has been seen, for it weighs much."""
 
 
@@ -140,7 +142,7 @@ def everything(stack: Stack) -> Generator[Story]:
                 service=f"acted-{part}",
                 model_url="",  # what is acted asks no model
                 arguments=(*DOUBLES, stack.folder, "--part", part, "--seconds", seconds),
-                variables=SELDOM if part == "crowd" else {},
+                variables=SPARING.get(part, {}),
             )
             running.enter_context(running_agent(agent, stack.folder, stack.gateway.otlp))
 

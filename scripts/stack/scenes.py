@@ -10,8 +10,6 @@ from scripts.stack.acting import Attributes, chat, run, tool, tracer
 
 LONG_NAME = "research-and-summarise-quarterly-reports-agent-europe-west"
 STEPS_TO_TRIP = 8
-SLOW = 183
-"""The guard times one span in 61."""
 AGENTS = 80
 TOOLS_EACH = 3
 CONVERSATIONS = 1_100
@@ -92,13 +90,16 @@ def dear(agent: str) -> None:
 
 
 def odd(agent: str) -> None:
-    """A span that the guard cannot read, and spans that it reads slowly."""
-    with run(agent):
-        with tracer.start_as_current_span("odd"):
+    """A span that the guard cannot read."""
+    with run(agent), tracer.start_as_current_span("odd"):
+        pass
+
+
+def slow() -> None:
+    """Spans of an application, some of which the guard takes long over."""
+    for name in ("slow", "work", "work", "work", "work"):
+        with tracer.start_as_current_span(name):
             pass
-        for _ in range(SLOW):
-            with tracer.start_as_current_span("slow"):
-                pass
 
 
 def many_names() -> None:

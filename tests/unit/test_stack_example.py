@@ -92,7 +92,7 @@ def test_docker_compose_reads_it_where_it_is_installed() -> None:
     docker = shutil.which("docker")
     if docker is None or subprocess.run([docker, "compose", "version"], check=False).returncode:
         return  # what is above has to do
-    key = {"OTEL_LOOPGUARD_HASH_KEY": "made-up"}
+    key = {"LOOPGUARD_HASH_KEY": "made-up"}
     command = [docker, "compose", "--file", HERE / "compose.yaml", "config", "--quiet"]
     read = subprocess.run(command, check=False, env={**os.environ, **key}, capture_output=True)
     assert read.returncode == 0, read.stderr
@@ -101,4 +101,4 @@ def test_docker_compose_reads_it_where_it_is_installed() -> None:
 def test_no_secret_stands_in_it() -> None:
     said = (HERE / "compose.yaml").read_text()
     assert "PASSWORD" not in said
-    assert "${OTEL_LOOPGUARD_HASH_KEY:?" in said
+    assert "${LOOPGUARD_HASH_KEY:?" in said
