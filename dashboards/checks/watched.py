@@ -109,12 +109,17 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
+def leave(_signal: int, _frame: object) -> None:
+    """End by an exception, so that what was started ends as well."""
+    sys.exit()
+
+
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seconds", type=float, default=3600, help="how long it stays up")
     parser.add_argument("--scrape", type=int, default=5, help="seconds between fetches")
     options = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that what was started ends as well
+    signal.signal(signal.SIGTERM, leave)
     with watched(options.scrape) as url:
         print(url, flush=True)
         time.sleep(options.seconds)
