@@ -102,11 +102,13 @@ class Telemetry:
         """Count a run that is over, what it took, and what its steps did not show.
 
         Exemplars name the spans of the contexts: its topmost one, and the one that tripped it.
+        Among those of a counter the SDK draws by the application's random numbers, so that a
+        healthy run has none there.
         """
         inst = self._instruments
         labels: dict[str, AttributeValue] = {names.GEN_AI_AGENT_NAME: self._agent(agent)}
         status = {names.RUN_STATUS: report.status, names.TRIPPED: report.trip is not None}
-        inst.runs.add(1, {**labels, **status}, top)
+        inst.runs.add(1, {**labels, **status}, top if report.trip else NOWHERE)
         inst.steps.record(report.steps, labels, top)
         inst.duration.record(report.duration_s, labels, top)
         if report.cost_usd > 0:
@@ -114,7 +116,7 @@ class Telemetry:
         if report.trip is not None:
             inst.after_trip.record(report.after_trip_s, labels, offending)
         for gap, count in gaps.counts():
-            inst.gaps.add(count, _gap_labels(gap, self._agent(agent)), top)
+            inst.gaps.add(count, _gap_labels(gap, self._agent(agent)), NOWHERE)
         for token_type, tokens in (
             ("input", report.input_tokens),
             ("output", report.output_tokens),

@@ -347,8 +347,9 @@ def test_the_sequence_of_the_application_is_left_alone(
     random.seed(7)
     first = random.random()  # noqa: S311 -- what an application draws
     random.seed(7)
-    with guarded_run(), process.agent(), framework.calling("search", {}):
-        pass
+    for _ in range(3):  # the SDK chooses among exemplars, where there are several
+        with guarded_run(), process.agent(), framework.calling("search", {}):
+            pass
     assert random.random() == first  # noqa: S311 -- as above
 
 
