@@ -43,7 +43,10 @@ def test_a_run_that_comes_through_is_reported(process: Traced) -> None:
     assert run.report is not None
     assert (run.report.status, run.report.model_calls, run.report.tool_calls) == ("complete", 2, 1)
     assert run.report.rule is None
-    assert process.counts("loopguard.run.active") == [({"gen_ai.agent.name": "scout"}, 0)]
+    scout = {"gen_ai.agent.name": "scout"}
+    assert process.counts("loopguard.run.active") == [
+        ({"loopguard.tripped": tripped, **scout}, 0) for tripped in (False, True)
+    ]
 
 
 def test_a_block_without_a_step_has_no_report(process: Traced) -> None:
