@@ -230,8 +230,9 @@ class LoopGuard:
         return run.totals.stats(now_s, run.open, run.outcomes, self._callbacks.failed)
 
     def taken(self) -> Taken:
-        """Return what the run has taken so far; nothing where there is none."""
-        return NOTHING_TAKEN if self._run is None else self._run.totals.taken()
+        """Return what the run has taken so far; nothing where there is none. On any thread."""
+        run = self._run  # read once: another thread may end it
+        return NOTHING_TAKEN if run is None else run.totals.taken()
 
     def end(self, status: Status | None = None) -> RunReport:
         """End the run and return its report; the next check begins a fresh one.

@@ -16,6 +16,7 @@ from opentelemetry.util.types import AttributeValue
 
 from otel_loopguard.agent_totals import AgentTotals, Spent
 from otel_loopguard.bounded_names import BoundedNames
+from otel_loopguard.contexts import NOWHERE
 from otel_loopguard.forks import in_children
 from otel_loopguard.going_on import GoingOn
 from otel_loopguard.registry import metrics, names
@@ -132,15 +133,20 @@ def _keep(provider: MeterProvider | None, totals: AgentTotals) -> None:
     left.add(totals)
 
 
+def _seen(value: float, labels: Information) -> Observation:
+    """Return what is seen of all agents, in no span: the one that collects made nothing of it."""
+    return Observation(value, labels, NOWHERE)
+
+
 def _info(guards: _Guards) -> Iterator[Observation]:
-    return (Observation(1, info) for _, info in guards.at_work)
+    return (_seen(1, info) for _, info in guards.at_work)
 
 
 def _evictions(guards: _Guards) -> Iterator[Observation]:
     counts: Counter[str] = Counter()
     for each, _ in guards.at_work:
         counts.update(each.evicted())
-    return (Observation(n, {names.STORE: store}) for store, n in counts.items())
+    return (_seen(n, {names.STORE: store}) for store, n in counts.items())
 
 
 def _active(guards: _Guards) -> Iterator[Observation]:
@@ -148,14 +154,14 @@ def _active(guards: _Guards) -> Iterator[Observation]:
     for agent in guards.agents():
         for tripped in (False, True):
             labels = {names.TRIPPED: tripped, names.GEN_AI_AGENT_NAME: agent}
-            yield Observation(counts[agent, tripped], labels)
+            yield _seen(counts[agent, tripped], labels)
 
 
 def _highest(guards: _Guards, figure: Callable[[GoingOn], float]) -> Iterator[Observation]:
     highest: dict[str, float] = dict.fromkeys(guards.agents(), 0)
     for run in guards.runs():
         highest[run.agent] = max(figure(run), highest.get(run.agent, 0))
-    return (Observation(n, {names.GEN_AI_AGENT_NAME: agent}) for agent, n in highest.items())
+    return (_seen(n, {names.GEN_AI_AGENT_NAME: agent}) for agent, n in highest.items())
 
 
 def _steps(guards: _Guards) -> Iterator[Observation]:
@@ -164,7 +170,7 @@ def _steps(guards: _Guards) -> Iterator[Observation]:
         for kind in ("tool", "llm"):
             steps.setdefault((agent, kind), 0)
     for (agent, kind), count in steps.items():
-        yield Observation(count, {names.STEP_KIND: kind, names.GEN_AI_AGENT_NAME: agent})
+        yield _seen(count, {names.STEP_KIND: kind, names.GEN_AI_AGENT_NAME: agent})
 
 
 def _spent(guards: _Guards) -> Mapping[str, Spent]:
@@ -175,9 +181,9 @@ def _tokens(guards: _Guards) -> Iterator[Observation]:
     for agent, spent in _spent(guards).items():
         for token_type, tokens in (("input", spent.input_tokens), ("output", spent.output_tokens)):
             labels = {names.GEN_AI_TOKEN_TYPE: token_type, names.GEN_AI_AGENT_NAME: agent}
-            yield Observation(tokens, labels)
+            yield _seen(tokens, labels)
 
 
 def _cost(guards: _Guards) -> Iterator[Observation]:
     for agent, spent in _spent(guards).items():
-        yield Observation(spent.cost_usd, {names.GEN_AI_AGENT_NAME: agent})
+        yield _seen(spent.cost_usd, {names.GEN_AI_AGENT_NAME: agent})

@@ -201,34 +201,33 @@ class LoopGuardSpanProcessor(SpanProcessor):
         """Take in a span that starts."""
         if self._is_shut_down or self._aside.depth:
             return
-        if next(self._stopwatch.starts):
-            with self._stopwatch.measuring("start"):
-                self.on_start(span, parent_context)
-            return
-        verdict = None
+        verdict = began_s = None
         try:
-            self._reloading.look()
-            if not self._surroundings.settled:
-                self._surroundings.look(span, parent_context)
-            named = partial(run_in_baggage, parent_context)
-            verdict = self._tracker.started(record_of(span), span, named)
-            if verdict is not None:
-                self._reactions.act(verdict)
-        except Exception as error:  # noqa: BLE001 -- telemetry must never break the application
-            self._fault(error)
-        if verdict is not None and verdict.vetoed_by is not None:
-            self._veto.end(span, verdict.vetoed_by, self._fault)
-            raise self._refusal(verdict.run.report(), verdict.run.id)
+            try:
+                began_s = time.perf_counter() if next(self._stopwatch.starts) else None
+                self._reloading.look()
+                if not self._surroundings.settled:
+                    self._surroundings.look(span, parent_context)
+                named = partial(run_in_baggage, parent_context)
+                verdict = self._tracker.started(record_of(span), span, named)
+                if verdict is not None:
+                    self._reactions.act(verdict)
+            except Exception as error:  # noqa: BLE001 -- telemetry must never break the application
+                self._fault(error)
+            if verdict is not None and verdict.vetoed_by is not None:
+                self._veto.end(span, verdict.vetoed_by, self._fault)
+                raise self._refusal(verdict.run.report(), verdict.run.id)
+        finally:
+            if began_s is not None:
+                self._stopwatch.stop("start", began_s)
 
     def on_end(self, span: ReadableSpan) -> None:
         """Take in a span that has ended."""
         if self._is_shut_down:
             return
-        if next(self._stopwatch.ends):
-            with self._stopwatch.measuring("end"):
-                self.on_end(span)
-            return
+        began_s = None
         try:
+            began_s = time.perf_counter() if next(self._stopwatch.ends) else None
             record = record_of(span)
             if self._aside.depth and self._tracker.runs.spans.get(record.span_id) is None:
                 return
@@ -238,6 +237,9 @@ class LoopGuardSpanProcessor(SpanProcessor):
                 self._blind.ended(verdict.step, span)
         except Exception as error:  # noqa: BLE001 -- telemetry must never break the application
             self._fault(error)
+        finally:
+            if began_s is not None:
+                self._stopwatch.stop("end", began_s)
 
     def admit(self, read: Callable[[], Told | None] = untold) -> Admission | None:
         """Let the model request of the calling code leave, or raise `RunAborted`.

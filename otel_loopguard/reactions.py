@@ -13,6 +13,7 @@ from otel_loopguard.abort.cancel_task import RootTask
 from otel_loopguard.abort.ladder import Ladder
 from otel_loopguard.aside import Aside
 from otel_loopguard.blind_spots import warn_if_unseen
+from otel_loopguard.contexts import NOWHERE, context_of
 from otel_loopguard.decisions import RunReport, Violation
 from otel_loopguard.listeners import LISTENERS, Said, tell
 from otel_loopguard.options.kinds import BuiltIn
@@ -22,7 +23,6 @@ from otel_loopguard.telemetry import Telemetry
 from otel_loopguard.timer import Timer
 from otel_loopguard.tracker import RunTracker
 from otel_loopguard.verdicts import Verdict
-from otel_loopguard.violation_event import NOWHERE, context_of
 
 if TYPE_CHECKING:
     from otel_loopguard.abort.hooks import AbortHook

@@ -175,14 +175,19 @@ class RunKeeper:
             return tuple(self.going)
 
     def going_on(self) -> list[GoingOn]:
-        """Return what metrics tell of the runs that have not ended; on any thread."""
+        """Return what metrics tell of the runs that have not ended; on any thread.
+
+        Of those that are over, although nobody has ended them, nothing is told.
+        """
         with self.lock:
-            runs = tuple(self.going)
+            # They are ended when the next run opens, which may be never.
+            idle = set(self.going.idle())
+            runs = [run for run in self.going if run not in idle]
         # What is read from here on are single numbers: runs may go on meanwhile.
         now_s, found = self.run_clock(), list[GoingOn]()
         for run in runs:
             taken = run.guard.taken()
-            if not run.ended and taken is not NOTHING_TAKEN:
+            if not (run.ended or run.is_abandoned) and taken is not NOTHING_TAKEN:
                 started_s, steps, _, _, cost_usd = taken
                 agent, tripped = self.agents.of(run.agent), run.trip is not None
                 age_s = max(0.0, now_s - started_s)

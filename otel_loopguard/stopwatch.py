@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import cycle
 
 from otel_loopguard.aside import Aside
@@ -41,20 +40,16 @@ class Stopwatch:
         self.starts, self.ends = _turns(), _turns()
         """Whether to measure the next start, and the next end."""
 
-    @contextmanager
-    def measuring(self, callback: str) -> Generator[None]:
-        """Measure a block, however it is left."""
-        began_s = time.perf_counter()
+    def stop(self, callback: str, began_s: float) -> None:
+        """Tell how long a callback has taken that began so many seconds along `perf_counter`."""
+        taken_s = time.perf_counter() - began_s
         try:
-            yield
-        finally:
-            taken_s = time.perf_counter() - began_s
-            try:
-                with self._aside:
-                    self._tell(callback, taken_s)
-            except Exception as error:  # noqa: BLE001 -- called from the user's own code
-                self._fault(error)
+            with self._aside:
+                self._tell(callback, taken_s)
+        except Exception as error:  # noqa: BLE001 -- called from the user's own code
+            self._fault(error)
 
 
 def _turns() -> cycle[bool]:
-    return cycle(place == _FIRST for place in range(EVERY))
+    # Of a tuple, because no two threads at once can go through a generator for the first time.
+    return cycle(tuple([place == _FIRST for place in range(EVERY)]))

@@ -13,6 +13,7 @@ from opentelemetry.trace import Span
 from opentelemetry.util.types import AttributeValue
 
 from otel_loopguard.bounded_names import BoundedNames
+from otel_loopguard.contexts import NOWHERE, context_of
 from otel_loopguard.decisions import RunReport, Violation
 from otel_loopguard.detectors import Action
 from otel_loopguard.gaps import KINDS, Gap, Gaps
@@ -21,7 +22,7 @@ from otel_loopguard.observations import Watched
 from otel_loopguard.policy import Mode, Policy
 from otel_loopguard.registry import names
 from otel_loopguard.version import VERSION
-from otel_loopguard.violation_event import NOWHERE, attributes_of, context_of
+from otel_loopguard.violation_event import attributes_of
 
 _LOGS_HAVE_EVENTS = "event_name" in inspect.signature(Logger.emit).parameters
 """Older versions of the API know no log-based events."""

@@ -1,15 +1,11 @@
-"""The event of a broken rule: its attributes, and the context that it stands in."""
+"""The event of a broken rule."""
 
 from __future__ import annotations
 
-from opentelemetry import trace
-from opentelemetry.context import Context
-from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanContext, TraceFlags
 from opentelemetry.util.types import AttributeValue
 
 from otel_loopguard.decisions import Violation
 from otel_loopguard.registry import names
-from otel_loopguard.steps import SpanKey
 
 
 def attributes_of(violation: Violation, run_id: str) -> dict[str, AttributeValue]:
@@ -36,14 +32,3 @@ def attributes_of(violation: Violation, run_id: str) -> dict[str, AttributeValue
         described[names.STEP_TRACE_ID] = f"{violation.span.trace_id:032x}"
         described[names.STEP_SPAN_ID] = f"{violation.span.span_id:016x}"
     return described
-
-
-NOWHERE = trace.set_span_in_context(INVALID_SPAN, Context())
-"""A context in which there is no span. An empty one is taken for that of the calling code."""
-
-
-def context_of(span: SpanKey, *, sampled: bool) -> Context:
-    """Return a context with a span, for exemplars and log records."""
-    flags = TraceFlags(TraceFlags.SAMPLED if sampled else TraceFlags.DEFAULT)
-    shown = SpanContext(*span, is_remote=False, trace_flags=flags)
-    return trace.set_span_in_context(NonRecordingSpan(shown), Context())

@@ -83,6 +83,10 @@ class OpenMetricsReader(PrometheusMetricReader):
         else:
             self._received.data = metrics_data
 
+    def force_flush(self, timeout_millis: float = 10_000) -> bool:
+        """Do nothing: who scrapes gets what there is. Exemplars are handed over once only."""
+        return self._with_exemplars is not None or super().force_flush(timeout_millis)
+
     def shutdown(self, timeout_millis: float = 30_000, **kwargs: Any) -> None:
         """Take the metrics out of the registry."""
         if self._with_exemplars is None:

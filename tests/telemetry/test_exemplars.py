@@ -9,6 +9,7 @@ import pytest
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, Decision, Sampler, StaticSampler
 
 from otel_loopguard import AbortRequest
+from otel_loopguard.registry.metrics import METRICS
 from tests._tracing import ONE_RULE, Traced, traced
 
 OF_THE_RUN = (
@@ -25,6 +26,7 @@ OF_THE_TRIP = (
     "loopguard.aborts",
     "loopguard.abort.duration",
 )
+READ = tuple(metric.name for metric in METRICS if metric.observed)
 
 RECORDED = StaticSampler(Decision.RECORD_ONLY)
 
@@ -51,7 +53,7 @@ def named(process: Traced, *metrics: str) -> Mapping[str, set[str]]:
     data = process.reader.get_metrics_data()
     found = {
         each.name: {
-            spans[exemplar.trace_id, exemplar.span_id]
+            spans.get((exemplar.trace_id, exemplar.span_id), "one that goes on")
             for point in each.data.data_points
             for exemplar in getattr(point, "exemplars", ())
             if exemplar.span_id
@@ -84,6 +86,15 @@ def test_what_stands_at_zero_names_nothing(process: Traced) -> None:
     loop(process)
 
     assert named(process, "loopguard.gaps") == {"loopguard.gaps": set()}
+
+
+def test_what_is_read_when_metrics_are_collected_names_nothing(process: Traced) -> None:
+    """Who collects may be traced itself: a request for the metrics is no span of an agent."""
+    loop(process)
+    with process.tracer.start_as_current_span("GET /metrics"):
+        found = named(process, *READ)
+
+    assert found == {metric: set() for metric in READ}
 
 
 @pytest.mark.parametrize("sampler", [ALWAYS_OFF, RECORDED], ids=["dropped", "recorded-only"])

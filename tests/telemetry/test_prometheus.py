@@ -150,6 +150,15 @@ def test_an_exemplar_stays_until_there_is_a_newer_one(exposed: Exposed) -> None:
             assert by_agent == {"scout": span_id(number), "other": None}
 
 
+def test_a_flush_keeps_exemplars_for_the_next_scrape(exposed: Exposed) -> None:
+    trips = exposed.meter.create_counter("trips")
+    with exposed.tracer.start_as_current_span("agent"):
+        trips.add(1)
+
+    assert exposed.meters.force_flush()
+    assert [span_of(each) for each in exposed.samples("trips", "_total")] == [span_id(1)]
+
+
 def test_a_span_that_is_not_sampled_is_no_exemplar() -> None:
     exposed = Exposed(ALWAYS_OFF)
     trips = exposed.meter.create_counter("trips")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from otel_loopguard import RunAborted, guarded_run, open_runs
+from otel_loopguard.observations import callbacks
 from otel_loopguard.registry import names
 from otel_loopguard.registry.metric import Metric
 from otel_loopguard.registry.metrics import METRICS
@@ -109,6 +110,10 @@ def test_metrics_are_those_that_are_registered(told: Traced) -> None:
     assert {name: as_written(metric) for name, metric in written.items()} == {
         metric.name: as_registered(metric) for metric in METRICS
     }
+
+
+def test_what_is_read_when_metrics_are_collected_is_registered_so() -> None:
+    assert {metric for metric in METRICS if metric.observed} == set(callbacks(None))
 
 
 def test_values_are_those_that_are_registered(told: Traced) -> None:

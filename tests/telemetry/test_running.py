@@ -8,8 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from opentelemetry import baggage
+from opentelemetry.context import Context
 
 from otel_loopguard import LoopGuardSpanProcessor, Policy, RunAborted, guarded_run
+from otel_loopguard.open_runs import IDLE_S
+from otel_loopguard.registry import names
 from otel_loopguard.testing import FakeClock
 from tests._tracing import ONE_RULE, Traced
 
@@ -64,6 +68,46 @@ def test_a_run_that_has_tripped_and_goes_on_can_be_seen(process: Traced) -> None
         process.work(3)
         assert active() == {("scout", False): 0, ("scout", True): 1}
     assert active() == {("scout", False): 0, ("scout", True): 0}
+
+
+GAUGES = ("loopguard.run.active", "loopguard.run.age.max", "loopguard.run.steps.max")
+
+
+def going_on(process: Traced) -> list[float]:
+    """Return how many runs go on, the highest age and the most steps."""
+    return [process.total(gauge) for gauge in GAUGES]
+
+
+@pytest.mark.parametrize("turns", [1, 6], ids=["healthy", "tripped"])
+def test_a_run_that_only_ids_hold_together_is_over_when_nothing_happens_in_it(
+    process: Traced, turns: int
+) -> None:
+    clock = FakeClock()
+    process.guard(ONE_RULE, clock=clock)
+    for _ in range(turns):
+        with process.tool(context=baggage.set_baggage(names.RUN_ID, "one", Context())):
+            pass
+    clock.advance(IDLE_S - 1)
+    assert going_on(process) == [1, IDLE_S - 1, turns]
+
+    clock.advance(1)
+    assert going_on(process) == [0, 0, 0], "although no other run has been opened"
+
+
+@pytest.mark.parametrize("turns", [1, 6], ids=["healthy", "tripped"])
+def test_a_run_whose_span_nobody_can_end_any_more_is_over(process: Traced, turns: int) -> None:
+    clock = FakeClock()
+    process.guard(ONE_RULE, clock=clock)
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "scout"}
+    agent = process.tracer.start_span("invoke_agent scout", attributes=attributes)
+    with process.below(agent):
+        process.work(turns)
+    clock.advance(2_000)
+    assert going_on(process) == [1, 2_000, 2 * turns]
+
+    del agent
+    gc.collect()
+    assert going_on(process) == [0, 0, 0]
 
 
 def test_counters_grow_while_a_run_goes_on(process: Traced) -> None:

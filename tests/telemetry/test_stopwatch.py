@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -75,3 +78,44 @@ def test_a_meter_that_fails_harms_nobody(process: Traced, monkeypatch: pytest.Mo
 
     assert process.total("loopguard.errors") == 4
     assert process.total("loopguard.steps") == 2 * EVERY
+
+
+def test_threads_that_begin_at_once_are_not_in_each_others_way(process: Traced) -> None:
+    threads, rounds = 8, 40
+    interval_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(threads) as pool:
+            for _ in range(rounds):
+                guard = process.guard()
+                for done in [pool.submit(spans, process, 32) for _ in range(threads)]:
+                    done.result()
+                guard.shutdown()
+    finally:
+        sys.setswitchinterval(interval_s)
+
+    assert process.total("loopguard.errors") == 0
+    assert measured(process) == {"start": rounds, "end": rounds}
+
+
+@pytest.mark.parametrize("callback", ["starts", "ends"])
+def test_a_stopwatch_that_fails_harms_nobody(process: Traced, callback: str) -> None:
+    guard: Any = process.guard()
+    setattr(guard._stopwatch, callback, iter(()))
+    spans(process, 1)
+
+    assert process.total("loopguard.errors") == 1
+
+
+def test_both_kinds_of_spans_of_a_loop_are_measured(process: Traced) -> None:
+    guard: Any = process.guard()
+    kinds = list[tuple[str, str]]()
+    guard._stopwatch._tell = lambda callback, _: kinds.append((callback, kind))
+    for turn in range(4 * EVERY):  # as one loop of a model's call and a tool's
+        kind = ("chat", "execute_tool")[turn % 2]
+        with process.tracer.start_as_current_span(kind):
+            pass
+
+    assert Counter(kinds) == {
+        (callback, kind): 2 for callback in ("start", "end") for kind in ("chat", "execute_tool")
+    }

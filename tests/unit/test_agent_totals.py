@@ -70,3 +70,20 @@ def test_a_guard_says_what_its_run_has_taken() -> None:
     assert guard.taken() == (7.0, 1, 10, 5, 0.5)
     guard.end()
     assert guard.taken() == NOTHING_TAKEN
+
+
+def test_what_a_run_has_taken_is_asked_while_another_thread_ends_it() -> None:
+    class Ending(LoopGuard):
+        """A guard whose run is over as soon as anything has looked at it."""
+
+        def __getattribute__(self, name: str) -> object:
+            found = super().__getattribute__(name)
+            if name == "_run" and found is not None:
+                self._run = None
+            return found
+
+    guard = Ending()
+    guard._run = guard._fresh(7.0)  # pyright: ignore[reportPrivateUsage]
+
+    assert guard.taken() == (7.0, 0, 0, 0, 0.0)
+    assert guard.taken() == NOTHING_TAKEN
