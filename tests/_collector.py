@@ -147,7 +147,7 @@ def spans_of(written: Path | bytes) -> list[dict[str, Any]]:
         written = written.read_bytes() if written.exists() else b""
     for line in written.splitlines():
         with suppress(json.JSONDecodeError):  # a line that is being written
-            for resource in json.loads(line)["resourceSpans"]:
+            for resource in json.loads(line).get("resourceSpans", ()):
                 for scope in resource["scopeSpans"]:
                     found += [
                         {**each, "attributes": mapping(each.get("attributes", ()))}
