@@ -15,6 +15,8 @@ import yaml
 
 ALERTING = Path(__file__).resolve().parent.parent / "dashboards" / "alerting"
 RULES = ALERTING / "rules"
+RUNBOOKS = "docs/runbooks/{}.md"
+"""Where the page of a name is, in the links of rules and boards as they are committed."""
 
 _RECORDED = re.compile(r"\b[a-zA-Z_]\w*(?::\w+)+\b")
 _COMMENT = re.compile(r"[ \t]+#.*$", re.MULTILINE)
@@ -59,6 +61,11 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def records(self) -> Sequence[Record]:
         return [msgspec.convert(rule, Record) for rule in self.rules if "record" in rule]
+
+
+def page_of(name: str, runbooks: str = RUNBOOKS) -> str:
+    """Where a page is, the whole list of them under the name `index`."""
+    return runbooks.replace("{}", name)
 
 
 def groups(texts: Sequence[str] | None = None) -> Sequence[Group]:

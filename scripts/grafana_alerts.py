@@ -5,8 +5,8 @@ r"""Writes the alert rules again as Grafana's own, from those for Prometheus. `m
         --runbooks 'https://docs.example.com/runbooks/{}.html' --boards https://grafana.example.com
 
 The first writes `dashboards/alerting/grafana/loopguard.yaml`; a test tells when it is stale. The
-second writes both kinds of rules into another folder, with links that lead somewhere: the rules as
-they are committed name the pages of this project and the paths of the boards alone.
+second writes both kinds of rules, and the boards, into another folder, with links that lead
+somewhere: as they are committed they name the pages of this project, and the paths of the boards.
 
 Grafana keeps no recorded rules of Prometheus's, so each query has in it what Prometheus records.
 """
@@ -14,6 +14,7 @@ Grafana keeps no recorded rules of Prometheus's, so each query has in it what Pr
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,12 +22,22 @@ from pathlib import Path
 
 import yaml
 
-from scripts.alert_rules import ALERTING, RULES, Alert, Record, alerts, apart, groups, inlined
+from scripts.alert_rules import (
+    ALERTING,
+    RULES,
+    RUNBOOKS,
+    Alert,
+    Record,
+    alerts,
+    apart,
+    groups,
+    inlined,
+    page_of,
+)
 
 TARGET = ALERTING / "grafana" / "loopguard.yaml"
 FOLDER = "otel-loopguard"
 DATA_SOURCE = "prometheus"
-RUNBOOKS = "docs/runbooks/{}.md"
 LONGEST_UID = 40
 HEAD = """\
 # Written by `make alerts` from ../rules; change it there.
@@ -57,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--to", type=Path, help="write both kinds of rules into this folder")
+    parser.add_argument("--to", type=Path, help="write rules and boards into this folder")
     parser.add_argument("--runbooks", default=RUNBOOKS, help="where a page is; {} is its name")
     parser.add_argument("--boards", default="", help="the address of Grafana")
     parser.add_argument("--datasource", default=DATA_SOURCE, help="the uid of the data source")
@@ -72,6 +83,10 @@ def main(arguments: Sequence[str]) -> int:
     written = {target: provisioning(list(texts.values()), options.datasource)}
     if options.to:
         written |= {options.to / "rules" / name: text for name, text in texts.items()}
+        written |= {
+            options.to / "boards" / path.name: board_linked(path.read_text(), options.runbooks)
+            for path in sorted(ALERTING.parent.glob("*.json"))
+        }
     for path, text in written.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -83,8 +98,14 @@ def linked(rules: str, runbooks: str, boards: str) -> str:
     """The text of a file of rules with links to these places."""
     before, after = map(re.escape, RUNBOOKS.split("{}"))
     found = re.compile(rf"(?<=runbook_url: ){before}([\w-]+){after}")
-    with_pages = found.sub(lambda page: runbooks.replace("{}", page[1]), rules)
+    with_pages = found.sub(lambda page: page_of(page[1], runbooks), rules)
     return with_pages.replace("dashboard_url: '/d/", f"dashboard_url: '{boards}/d/")
+
+
+def board_linked(board: str, runbooks: str) -> str:
+    """The text of a board whose link to the runbooks leads to this place."""
+    committed, wanted = (json.dumps(page_of("index", each)) for each in (RUNBOOKS, runbooks))
+    return board.replace(f'"query": {committed}', f'"query": {wanted}')
 
 
 def provisioning(texts: Sequence[str] | None = None, source: str = DATA_SOURCE) -> str:

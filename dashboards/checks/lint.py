@@ -28,6 +28,8 @@ SHORTEST_DESCRIPTION = 20
 WITHOUT_UNIT = {"row", "alertlist", "text"}
 DATA_SOURCES = {"${datasource}", "${traces}", "${clickhouse}"}
 WINDOWS = {"$__rate_interval", "$__range"}
+PARTS_LEFT_OUT = ("__name__", "!~", ".+_(bucket|sum)")
+"""A matcher that leaves one name to each histogram."""
 BEFORE = ("last_over_time", "1h")
 """The one fixed window: whether a series is newborn does not depend on what is shown."""
 
@@ -50,6 +52,8 @@ def of_a_query(query: Query) -> Iterator[str]:
         known |= SERIES.get(selector.metric, frozenset())
         for finding in _of_a_selector(selector):
             yield f"{query.place}: {finding}"
+        if not selector.metric and "__name__" not in grouped(query.expression):
+            yield f"{query.place}: counts series, not metrics: group by __name__"
         if query.exemplars and selector.metric not in EXEMPLARS:
             yield f"{query.place}: exemplars of {selector.metric} would bury the panel"
     for metric in sorted(without_braces(query.expression)):
@@ -76,9 +80,17 @@ def _of_a_selector(selector: Selector) -> Iterator[str]:
         yield f"{selector.metric} by SDK: others would be empty"
     if selector.metric in GROWING and selector.inside not in GROWTH:
         yield f"the counter {selector.metric} outside of {' and '.join(GROWTH[:2])}"
+    yield from _of_any_name(selector)
     window = selector.window
     if window and window not in WINDOWS and (selector.inside, window) != BEFORE:
         yield f"{selector.metric} in a fixed window of {window}"
+
+
+def _of_any_name(selector: Selector) -> Iterator[str]:
+    """Of metrics by a pattern of their names: a histogram is many series of three names."""
+    names = [matcher for matcher in selector.matchers if matcher[0] == "__name__"]
+    if names and PARTS_LEFT_OUT not in names:
+        yield "a histogram counts thrice: leave out " + "".join(PARTS_LEFT_OUT)
 
 
 def _of_the_board(board: Document) -> Iterator[str]:

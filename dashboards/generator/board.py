@@ -23,10 +23,11 @@ from grafana_foundation_sdk.models.dashboard import (
 
 from dashboards.generator.panels import METRICS, ORANGE, RED, link
 from dashboards.generator.promql import STEP, grew, of, some, total
+from scripts.alert_rules import page_of
 
 TAG = "loopguard"
-RUNBOOKS = "https://example.org/otel-loopguard/runbooks"
-"""Where docs/runbooks is published; the value of a variable of each board."""
+# The page of this project, as the links of the rules have it; see scripts/grafana_alerts.py.
+RUNBOOKS = page_of("index")
 TRIPPED = "{ span.loopguard.tripped = true }"
 """TraceQL: runs that were tripped."""
 Section: TypeAlias = tuple[str, Sequence[Builder[Panel]]]

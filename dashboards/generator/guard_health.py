@@ -26,7 +26,9 @@ HINTS = of("loopguard_hints_total")
 EVICTIONS = of("loopguard_evictions_total", agent=False)
 RELOADS = of("loopguard_policy_reloads_total", agent=False)
 IN_GUARD = of("loopguard_guard_duration_seconds_bucket", agent=False)
-OVERFLOW = of("", '__name__=~"loopguard_.+"', 'otel_metric_overflow="true"', agent=False)
+# Of a histogram one name, since it is one metric.
+NAMES = ('__name__=~"loopguard_.+"', '__name__!~".+_(bucket|sum)"')
+OVERFLOW = of("", *NAMES, 'otel_metric_overflow="true"', agent=False)
 RELOADED = "loopguard_policy_reload_result"
 
 
@@ -104,7 +106,7 @@ def _now() -> Section:
             "Series cut off",
             "Metrics of the guard that have more series than the SDK keeps: what is beyond is in "
             "one series without labels. Fewer agent or tool names, or a view with a higher limit.",
-            or_zero(f"count({OVERFLOW})"),
+            or_zero(f"count(count by (__name__) ({OVERFLOW}))"),
             steps=ANY_IS_BAD,
             width=6,
         ),

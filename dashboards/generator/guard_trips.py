@@ -47,7 +47,11 @@ AFTER_TRIP = of("loopguard_run_steps_after_trip_total")
 TO_STOP = of("loopguard_abort_duration_seconds_bucket", agent=False)
 TO_END = of("loopguard_run_duration_after_trip_seconds_bucket")
 TRACED = of("loopguard_traces_events_total", rule=True)
-TRACES_OF_AGENT = '{ span.loopguard.tripped = true && span.gen_ai.agent.name = "${__value.raw}" }'
+# `loopguard.tripped` is on the run's topmost span, which need not name the agent: the event does.
+TRACES_OF_AGENT = (
+    '{ event:name = "loopguard.violation" && event.loopguard.action = "abort"'
+    ' && event.gen_ai.agent.name = "${__value.raw}" }'
+)
 STOPS = {"ok": GREEN, "failed": RED, "timeout": ORANGE}
 
 

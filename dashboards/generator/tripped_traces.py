@@ -7,13 +7,19 @@ from grafana_foundation_sdk.models.common import DataSourceRef
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from grafana_foundation_sdk.models.tempo import SearchTableType
 
-from dashboards.generator.board import board
+from dashboards.generator.board import TRIPPED, board
 from dashboards.generator.panels import bars
 from dashboards.generator.tables import rows
 
 TRACES = DataSourceRef(type_val="tempo", uid="${traces}")
 NOT_RUN = "NOT RUN: no Tempo has been asked this."
-OF_AGENT = 'span.gen_ai.agent.name =~ "${agent:pipe}"'
+# The run's topmost span need not name the agent, which the event of the trip does. `All` is `.*`: a
+# name that is not there does not match that, so the name of the event, which always is, is held
+# against it as well.
+OF_AGENT = (
+    '{ event:name = "loopguard.violation" && event.loopguard.action = "abort"'
+    ' && (event.gen_ai.agent.name =~ "${agent:pipe}" || event:name =~ "${agent:pipe}") }'
+)
 SHOWN = (
     "select(span.gen_ai.agent.name, span.loopguard.rule, span.loopguard.run.status, "
     "span.loopguard.run.steps, span.loopguard.run.steps_after_trip)"
@@ -33,8 +39,8 @@ def tripped_traces() -> Dashboard:
 def _tripped() -> table.Panel:
     return _found(
         "Tripped runs",
-        "The latest runs that tripped: open one, and read the event loopguard.violation.",
-        f"{{ span.loopguard.tripped = true && {OF_AGENT} }} | {SHOWN}",
+        "The latest runs that tripped, and the spans with the event loopguard.violation: read it.",
+        f"{TRIPPED} && {OF_AGENT} | {SHOWN}",
     )
 
 
@@ -42,7 +48,7 @@ def _went_on() -> table.Panel:
     return _found(
         "Went on after the trip",
         "Runs in which steps happened after the trip: what the stop did not reach.",
-        f"{{ span.loopguard.run.steps_after_trip > 0 && {OF_AGENT} }} | {SHOWN}",
+        f"{{ span.loopguard.run.steps_after_trip > 0 }} && {OF_AGENT} | {SHOWN}",
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from copy import deepcopy
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 
 from dashboards.checks.documents import Query, boards
 from dashboards.checks.lint import findings, of_a_query
+from scripts.telemetry_registry import read
 
 
 @pytest.mark.parametrize("name", sorted(boards()))
@@ -70,6 +73,14 @@ RUNS = 'loopguard_runs_total{job=~"$job"}'
             'sum by (pod) (loopguard_info{job=~"$job"})', "has a label 'pod'", id="unknown-sum"
         ),
         pytest.param('sum(loopguard_info{job=~"$job"}', "brackets", id="brackets"),
+        pytest.param(
+            'count({job=~"$job", __name__=~"loopguard_.+"})', "not metrics", id="series-of-any-name"
+        ),
+        pytest.param(
+            'count by (__name__) ({job=~"$job", __name__=~"loopguard_.+"})',
+            "thrice",
+            id="parts-of-histograms",
+        ),
     ],
 )
 def test_a_mistake_of_a_query_is_found(expression: str, said: str) -> None:
@@ -84,3 +95,18 @@ def test_exemplars_that_bury_a_panel_are_found() -> None:
 def test_a_legend_that_shows_nothing_is_found() -> None:
     query = Query("panel", f"sum(rate({RUNS}[$__range]))", legend="{{loopguard_run_status}}")
     assert "which the sum leaves out" in " ".join(of_a_query(query))
+
+
+@pytest.mark.parametrize("name", sorted(boards()))
+def test_traces_of_an_agent_are_asked_of_the_event_that_names_it(name: str) -> None:
+    """`loopguard.tripped` is on a run's topmost span, which need not name its agent."""
+    text = json.dumps(boards()[name])
+    [event] = [each for each in read().of_type("event") if each.name == "loopguard.violation"]
+    assert re.findall(r"span\.gen_ai\.agent\.name *[=!<>]", text) == []
+    asked = set(re.findall(r"\bevent\.([\w.]+)", text))
+    assert asked <= {each.name for each in event.attributes}
+
+
+@pytest.mark.parametrize("name", sorted(boards()))
+def test_no_address_is_made_up(name: str) -> None:
+    assert "example." not in json.dumps(boards()[name])

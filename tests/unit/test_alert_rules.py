@@ -12,6 +12,7 @@ import yaml
 
 from otel_loopguard.registry import metrics, names
 from otel_loopguard.registry.metric import Metric
+from otel_loopguard.stopwatch import EVERY as EVERY_SPAN
 from scripts.alert_rules import ALERTING, RULES, Alert, Record, alerts, apart, groups, inlined
 
 DOCS = ALERTING.parent.parent / "docs"
@@ -104,6 +105,14 @@ def test_a_runbook_has_all_its_parts_and_they_are_about_its_alert(name: str):
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == SECTIONS
     for query in re.findall(r"^ *```text\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL):
         assert set(re.findall(r"\bloopguard_\w+", re.sub(r'"[^"]*"', "", query))) - LABELS <= SERIES
+
+
+def test_the_runbook_says_below_how_many_spans_nothing_is_said_of_overhead():
+    [least] = re.findall(r"seconds_count\[10m\]\)\) > (\d+)", EXPRESSIONS["LoopguardOverheadHigh"])
+    text = (RUNBOOKS / "loopguard-overhead-high.md").read_text()
+
+    assert f"One span in {EVERY_SPAN} is measured" in text
+    assert f"fewer than {EVERY_SPAN * int(least):,} spans in 10 minutes" in text
 
 
 def test_the_overview_has_a_row_for_each_rule_as_it_is():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -12,8 +13,8 @@ import pytest
 import yaml
 
 from scripts import grafana_alerts
-from scripts.alert_rules import RULES, alerts
-from scripts.grafana_alerts import LONGEST_UID, RUNBOOKS, TARGET, linked, main, provisioning
+from scripts.alert_rules import ALERTING, RULES, RUNBOOKS, alerts
+from scripts.grafana_alerts import LONGEST_UID, TARGET, linked, main, provisioning
 
 
 class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -164,6 +165,19 @@ def test_both_kinds_are_written_into_another_folder(tmp_path: Path):
     grafana = (tmp_path / "grafana" / "loopguard.yaml").read_text()
     assert "runbook_url: https://docs.example.com/loopguard-absent\n" in grafana
     assert {q.datasourceUid for q in all_queries(grafana)} == {"mine", "__expr__"}
+
+
+def test_the_boards_go_with_them_and_lead_to_the_runbooks(tmp_path: Path):
+    assert main(["--to", str(tmp_path), "--runbooks", "https://docs.example.com/{}.html"]) == 0
+
+    committed = sorted(ALERTING.parent.glob("*.json"))
+    assert sorted(path.name for path in tmp_path.glob("boards/*")) == [p.name for p in committed]
+    for path in committed:
+        board = json.loads((tmp_path / "boards" / path.name).read_text())
+        [runbooks] = [v for v in board["templating"]["list"] if v["name"] == "runbooks"]
+        assert runbooks["query"] == "https://docs.example.com/index.html"
+        runbooks["query"] = RUNBOOKS.format("index")
+        assert board == json.loads(path.read_text())
 
 
 def all_queries(text: str) -> list[Query]:
