@@ -11,7 +11,7 @@ import pytest
 from opentelemetry import baggage
 from opentelemetry.context import Context
 
-from otel_loopguard import LoopGuardSpanProcessor, Policy, RunAborted, guarded_run
+from otel_loopguard import LoopGuardSpanProcessor, Policy, RunAborted, guarded_run, open_runs
 from otel_loopguard.open_runs import IDLE_S
 from otel_loopguard.registry import names
 from otel_loopguard.testing import FakeClock
@@ -218,6 +218,45 @@ def test_counters_of_several_guards_add_up_and_never_go_back(
     with process.agent():
         process.work(1)
     assert spent() == both + 20
+
+
+@pytest.mark.parametrize("leave", [shut_down, let_go], ids=["shut-down", "let-go"])
+def test_evictions_of_a_guard_that_is_no_more_are_counted_still(
+    process: Traced,
+    monkeypatch: pytest.MonkeyPatch,
+    leave: Callable[[list[LoopGuardSpanProcessor]], None],
+) -> None:
+    monkeypatch.setattr(open_runs, "RUNS", 2)
+    guards = [
+        LoopGuardSpanProcessor(mode="observe", meter_provider=process.meters) for _ in range(2)
+    ]
+    agent = {"gen_ai.operation.name": "invoke_agent"}
+    for guard in guards:
+        spans: list[Any] = [
+            process.tracer.start_span("invoke_agent", Context(), attributes=agent) for _ in range(4)
+        ]
+        for span in spans:
+            guard.on_start(span)
+        for span in spans:  # else what is around this knows the run, and the run the guard
+            span.end()
+            guard.on_end(span)
+    del guard
+    assert process.total("loopguard.evictions", store="runs") == 4
+
+    leave(guards)
+    assert process.total("loopguard.evictions", store="runs") == 4
+
+
+def test_evictions_since_metrics_were_last_read_are_counted(
+    process: Traced, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_runs, "RUNS", 2)
+    guard = process.guard()
+    with guarded_run(), process.agent(), guarded_run(), process.agent(), guarded_run():
+        process.work(1)
+    guard.shutdown()
+
+    assert process.total("loopguard.evictions", store="runs") == 1
 
 
 def test_metrics_are_read_while_runs_go_on_in_other_threads(process: Traced) -> None:
