@@ -1,17 +1,16 @@
-"""What metrics tell of runs that go on: their number, age, steps, tokens and cost."""
+"""What metrics tell of runs that go on: their number, age, steps and cost."""
 
 from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from opentelemetry import baggage
 from opentelemetry.context import Context
 
-from otel_loopguard import LoopGuardSpanProcessor, Policy, RunAborted, guarded_run, open_runs
+from otel_loopguard import Policy, guarded_run
 from otel_loopguard.open_runs import IDLE_S
 from otel_loopguard.registry import names
 from otel_loopguard.testing import FakeClock
@@ -108,155 +107,6 @@ def test_a_run_whose_span_nobody_can_end_any_more_is_over(process: Traced, turns
     del agent
     gc.collect()
     assert going_on(process) == [0, 0, 0]
-
-
-def test_counters_grow_while_a_run_goes_on(process: Traced) -> None:
-    process.guard(PRICED)
-    with process.agent():
-        for turns in (1, 2, 3):
-            process.work(1)
-            assert by_agent(process, "loopguard.steps", "loopguard.step.kind") == {
-                ("scout", "llm"): turns,
-                ("scout", "tool"): turns,
-            }
-            assert by_agent(process, "loopguard.token.usage", "gen_ai.token.type") == {
-                ("scout", "input"): 10 * turns,
-                ("scout", "output"): 5 * turns,
-            }
-            assert by_agent(process, "loopguard.cost") == {"scout": 20 * turns}
-        assert process.points("loopguard.run.cost") == []
-
-    (point,) = process.points("loopguard.run.cost")
-    assert (point.sum, point.count) == (60, 1)
-
-
-def test_a_cost_that_is_not_known_adds_nothing(process: Traced) -> None:
-    process.guard(Policy.none())
-    with process.agent():
-        process.work(2)
-        assert by_agent(process, "loopguard.cost") == {"scout": 0}
-        assert by_agent(process, "loopguard.run.cost.max") == {"scout": 0}
-
-    assert process.points("loopguard.run.cost") == []
-
-
-def test_what_a_sub_agent_takes_is_its_own(process: Traced) -> None:
-    process.guard(PRICED)
-    with process.agent():
-        process.work(1)
-        with process.agent("cook"):
-            process.work(2)
-
-    assert by_agent(process, "loopguard.cost") == {"scout": 20, "cook": 40}
-    assert by_agent(process, "loopguard.steps", "loopguard.step.kind") == {
-        ("scout", "llm"): 1,
-        ("scout", "tool"): 1,
-        ("cook", "llm"): 2,
-        ("cook", "tool"): 2,
-    }
-    (point,) = process.points("loopguard.run.cost")
-    assert (point.attributes["gen_ai.agent.name"], point.sum) == ("scout", 60)
-
-
-def test_steps_of_a_run_inside_another_are_counted_once(process: Traced) -> None:
-    process.guard(PRICED)
-    with guarded_run(), process.agent():
-        process.work(1)
-        with guarded_run(), process.agent("cook"):
-            process.work(2)
-        process.work(1)
-
-    assert by_agent(process, "loopguard.cost") == {"scout": 40, "cook": 40}
-    assert process.total("loopguard.steps") == 8
-
-
-def test_a_step_that_is_kept_from_happening_is_not_counted(process: Traced) -> None:
-    process.guard(Policy.none().with_limits(max_llm_calls=2), mode="enforce")
-    with pytest.raises(RunAborted), guarded_run() as run:
-        process.loop_for_ever()
-
-    assert run.report is not None
-    assert run.report.model_calls == 2
-    assert by_agent(process, "loopguard.steps", "loopguard.step.kind") == {
-        ("scout", "llm"): 2,
-        ("scout", "tool"): run.report.tool_calls,
-    }
-
-
-def shut_down(guards: list[LoopGuardSpanProcessor]) -> None:
-    guards.pop().shutdown()
-
-
-def let_go(guards: list[LoopGuardSpanProcessor]) -> None:
-    guards.pop()
-    gc.collect()
-
-
-@pytest.mark.parametrize("leave", [shut_down, let_go], ids=["shut-down", "let-go"])
-def test_counters_of_several_guards_add_up_and_never_go_back(
-    process: Traced, leave: Callable[[list[LoopGuardSpanProcessor]], None]
-) -> None:
-    process.guard(PRICED)
-    with process.agent():
-        process.work(1)
-    # One that no provider holds hears of spans as a processor does.
-    guards = [LoopGuardSpanProcessor(PRICED, mode="observe", meter_provider=process.meters)]
-    span: Any = process.tracer.start_span("chat m", attributes={"gen_ai.operation.name": "chat"})
-    guards[0].on_start(span)
-    span.set_attribute("gen_ai.usage.input_tokens", 7)
-    span.end()
-    guards[0].on_end(span)
-    del span
-
-    def spent() -> float:
-        return process.total("loopguard.cost")
-
-    both = spent()
-    assert both == 20 + 7 + 7, "the first guard has heard of it too"
-    leave(guards)
-    assert spent() == both
-    with process.agent():
-        process.work(1)
-    assert spent() == both + 20
-
-
-@pytest.mark.parametrize("leave", [shut_down, let_go], ids=["shut-down", "let-go"])
-def test_evictions_of_a_guard_that_is_no_more_are_counted_still(
-    process: Traced,
-    monkeypatch: pytest.MonkeyPatch,
-    leave: Callable[[list[LoopGuardSpanProcessor]], None],
-) -> None:
-    monkeypatch.setattr(open_runs, "RUNS", 2)
-    guards = [
-        LoopGuardSpanProcessor(mode="observe", meter_provider=process.meters) for _ in range(2)
-    ]
-    agent = {"gen_ai.operation.name": "invoke_agent"}
-    for guard in guards:
-        spans: list[Any] = [
-            process.tracer.start_span("invoke_agent", Context(), attributes=agent) for _ in range(4)
-        ]
-        for span in spans:
-            guard.on_start(span)
-        for span in spans:  # else what is around this knows the run, and the run the guard
-            span.end()
-            guard.on_end(span)
-    del guard
-    assert process.total("loopguard.evictions", store="runs") == 4
-
-    leave(guards)
-    assert process.total("loopguard.evictions", store="runs") == 4
-
-
-def test_evictions_since_metrics_were_last_read_are_counted(
-    process: Traced, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(open_runs, "RUNS", 2)
-    guard = process.guard()
-    with guarded_run(), process.agent(), guarded_run(), process.agent(), guarded_run():
-        process.work(1)
-    guard.shutdown()
-
-    assert process.total("loopguard.evictions", store="runs") == 1
 
 
 def test_metrics_are_read_while_runs_go_on_in_other_threads(process: Traced) -> None:
