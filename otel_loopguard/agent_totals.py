@@ -10,6 +10,9 @@ from otel_loopguard.bounded_names import BoundedNames
 from otel_loopguard.decisions import Taken
 from otel_loopguard.steps import StepKind
 
+_KINDS: tuple[StepKind, ...] = ("tool", "llm")
+"""Those that stand at zero before there is a step of them."""
+
 
 class Spent:
     """What one agent has spent."""
@@ -62,13 +65,22 @@ class AgentTotals:
         """Add what a run has come to spend by a step of an agent."""
         self.of(agent).add(now[2] - before[2], now[3] - before[3], now[4] - before[4])
 
+    def agents(self) -> tuple[str, ...]:
+        """Return the agents of which anything is known."""
+        return tuple({**dict.fromkeys(agent for agent, _ in self.steps), **self.spent})
+
+    def announce(self, agent: str) -> None:
+        """Let an agent be there, with nothing if nothing is known of it."""
+        self.of(agent)
+        for kind in _KINDS:
+            self.count(agent, kind, 0)
+
     def add(self, other: AgentTotals) -> None:
         """Add what the runs of another guard have taken."""
-        for key, steps in list(other.steps.items()):
-            self.steps[key] = self.steps.get(key, 0) + steps
+        for (agent, kind), steps in list(other.steps.items()):
+            self.count(agent, kind, steps)
         for agent, spent in list(other.spent.items()):
-            mine = self.spent.setdefault(agent, Spent())
-            mine.add(spent.input_tokens, spent.output_tokens, spent.cost_usd)
+            self.of(agent).add(spent.input_tokens, spent.output_tokens, spent.cost_usd)
 
     def clear(self) -> None:
         """Begin anew, in a forked child."""

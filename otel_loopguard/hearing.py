@@ -94,6 +94,15 @@ class Hearing:
         for party in self._parties:
             party.record(step, started_ns, refused=refused, is_late=is_late)
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether more steps are counted than the totals have, as for one that was forgotten."""
+        for party in self._parties:
+            decision = party.decision
+            if decision is not None and decision.step_count > party.run.counted_steps:
+                return True
+        return False
+
     def settle(self, step: Step, totals: AgentTotals, *, over: bool) -> None:
         """Add what the step has brought to the totals of its agent, else of its run's.
 

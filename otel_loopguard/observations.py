@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary, finalize
 from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation, get_meter_provider
 from opentelemetry.util.types import AttributeValue
 
-from otel_loopguard.agent_totals import AgentTotals, Spent
+from otel_loopguard.agent_totals import AgentTotals
 from otel_loopguard.bounded_names import BoundedNames
 from otel_loopguard.contexts import NOWHERE
 from otel_loopguard.forks import in_children
@@ -47,15 +47,37 @@ Callback: TypeAlias = Callable[[CallbackOptions], list[Observation]]
 class _AtWork(NamedTuple):
     provider: MeterProvider | None
     info: Information
+    evicted: dict[str, int]
+    """As it was read last: of a guard that is let go no more can be read."""
     farewell: finalize[..., Watched]
 
 
-class _Left:
-    """What the runs of guards took that are no more: a counter never goes back."""
+class _Carried:
+    """What guards told one provider that are no more."""
 
     def __init__(self) -> None:
-        self.totals: WeakKeyDictionary[MeterProvider, AgentTotals] = WeakKeyDictionary()
-        in_children(self, lambda left: left.totals.clear())
+        self.agents = BoundedNames()
+        """What agents are called to this provider, whichever guard tells of them."""
+        self.totals = AgentTotals(self.agents)
+        self.evicted: Counter[str] = Counter()
+
+
+class _Left:
+    """What is carried over of guards that are no more: a counter never goes back."""
+
+    def __init__(self) -> None:
+        self._by_provider: WeakKeyDictionary[MeterProvider, _Carried] = WeakKeyDictionary()
+        in_children(self, _Left._leave_to_parent)
+
+    def to(self, provider: MeterProvider) -> _Carried:
+        """Return what is carried over to a provider."""
+        carried = self._by_provider.get(provider)
+        return self._by_provider.setdefault(provider, _Carried()) if carried is None else carried
+
+    def _leave_to_parent(self) -> None:
+        self._by_provider.clear()
+        for each in _AT_WORK.values():
+            each.evicted.clear()
 
 
 _AT_WORK: WeakKeyDictionary[Watched, _AtWork] = WeakKeyDictionary()
@@ -66,15 +88,17 @@ _LEFT = _Left()
 
 def begin(watched: Watched, provider: MeterProvider | None, info: Information) -> None:
     """Tell of a guard from here on."""
-    farewell = finalize(watched, _keep, provider, watched.totals)
+    evicted: dict[str, int] = {}
+    farewell = finalize(watched, _keep, provider, watched.totals, evicted)
     farewell.atexit = False
-    _AT_WORK[watched] = _AtWork(provider, info, farewell)
+    _AT_WORK[watched] = _AtWork(provider, info, evicted, farewell)
 
 
 def leave(watched: Watched) -> None:
-    """Tell of a guard no more, but what its runs have taken."""
+    """Tell of a guard no more, but what its runs have taken, and what it has forgotten."""
     left = _AT_WORK.pop(watched, None)
     if left is not None:
+        left.evicted.update(watched.evicted())
         left.farewell()
 
 
@@ -105,15 +129,16 @@ class _Guards:
 
     def __init__(self, provider: MeterProvider | None) -> None:
         one_for_all = get_meter_provider()
-        self._provider = provider or one_for_all
+        provider = provider or one_for_all
+        self._left = _LEFT.to(provider)
         self.at_work = [
-            (watched, each.info)
+            (watched, each)
             for watched, each in list(_AT_WORK.items())
-            if (each.provider or one_for_all) is self._provider
+            if (each.provider or one_for_all) is provider
         ]
 
     def agents(self) -> list[str]:
-        """Return the agents that are known, in the order in which they came."""
+        """Return the agents that have runs, in the order in which they came."""
         return list({agent: None for each, _ in self.at_work for agent in each.agents.all()})
 
     def runs(self) -> Iterator[GoingOn]:
@@ -121,16 +146,26 @@ class _Guards:
 
     def totals(self) -> AgentTotals:
         """Return what all runs have taken, those of guards that are no more as well."""
-        totals = AgentTotals(BoundedNames())
-        left = _LEFT.totals.get(self._provider)
-        for each in (*([] if left is None else [left]), *(w.totals for w, _ in self.at_work)):
+        totals = AgentTotals(self._left.agents)
+        for each in (self._left.totals, *(watched.totals for watched, _ in self.at_work)):
             totals.add(each)
+        for agent in (*self.agents(), *totals.agents()):
+            totals.announce(agent)
         return totals
 
+    def evicted(self) -> Mapping[str, int]:
+        """Return how much has been forgotten, by guards that are no more as well."""
+        counts = Counter(self._left.evicted)
+        for watched, each in self.at_work:
+            each.evicted.update(watched.evicted())
+            counts.update(each.evicted)
+        return counts
 
-def _keep(provider: MeterProvider | None, totals: AgentTotals) -> None:
-    left = _LEFT.totals.setdefault(provider or get_meter_provider(), AgentTotals(BoundedNames()))
-    left.add(totals)
+
+def _keep(provider: MeterProvider | None, totals: AgentTotals, evicted: Mapping[str, int]) -> None:
+    carried = _LEFT.to(provider or get_meter_provider())
+    carried.totals.add(totals)
+    carried.evicted.update(evicted)
 
 
 def _seen(value: float, labels: Information) -> Observation:
@@ -139,14 +174,11 @@ def _seen(value: float, labels: Information) -> Observation:
 
 
 def _info(guards: _Guards) -> Iterator[Observation]:
-    return (_seen(1, info) for _, info in guards.at_work)
+    return (_seen(1, each.info) for _, each in guards.at_work)
 
 
 def _evictions(guards: _Guards) -> Iterator[Observation]:
-    counts: Counter[str] = Counter()
-    for each, _ in guards.at_work:
-        counts.update(each.evicted())
-    return (_seen(n, {names.STORE: store}) for store, n in counts.items())
+    return (_seen(n, {names.STORE: store}) for store, n in guards.evicted().items())
 
 
 def _active(guards: _Guards) -> Iterator[Observation]:
@@ -165,25 +197,17 @@ def _highest(guards: _Guards, figure: Callable[[GoingOn], float]) -> Iterator[Ob
 
 
 def _steps(guards: _Guards) -> Iterator[Observation]:
-    steps = guards.totals().steps
-    for agent in guards.agents():
-        for kind in ("tool", "llm"):
-            steps.setdefault((agent, kind), 0)
-    for (agent, kind), count in steps.items():
+    for (agent, kind), count in guards.totals().steps.items():
         yield _seen(count, {names.STEP_KIND: kind, names.GEN_AI_AGENT_NAME: agent})
 
 
-def _spent(guards: _Guards) -> Mapping[str, Spent]:
-    return {agent: Spent() for agent in guards.agents()} | guards.totals().spent
-
-
 def _tokens(guards: _Guards) -> Iterator[Observation]:
-    for agent, spent in _spent(guards).items():
+    for agent, spent in guards.totals().spent.items():
         for token_type, tokens in (("input", spent.input_tokens), ("output", spent.output_tokens)):
             labels = {names.GEN_AI_TOKEN_TYPE: token_type, names.GEN_AI_AGENT_NAME: agent}
             yield _seen(tokens, labels)
 
 
 def _cost(guards: _Guards) -> Iterator[Observation]:
-    for agent, spent in _spent(guards).items():
+    for agent, spent in guards.totals().spent.items():
         yield _seen(spent.cost_usd, {names.GEN_AI_AGENT_NAME: agent})

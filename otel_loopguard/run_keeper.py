@@ -62,9 +62,9 @@ class RunKeeper:
         self._on_closed = on_closed
         self._untold: deque[tuple[Run, RunReport]] = deque()
         self.agents = BoundedNames()
-        """What agents are called where they are told apart."""
-        self.totals = AgentTotals(self.agents)
-        """What the runs of this process have taken so far."""
+        """What agents are called that have runs, or have broken rules."""
+        self.totals = AgentTotals(BoundedNames())
+        """What the runs of this process have taken so far, by them and by their sub-agents."""
         in_children(self, RunKeeper._leave_to_parent)
 
     def go_by(self, policy: Policy) -> None:

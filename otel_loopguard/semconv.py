@@ -160,7 +160,3 @@ HAYSTACK_TOOL_INPUT = "haystack.agent.step.tool.input"  # opt-in: JSON
 HAYSTACK_TOOL_OUTPUT = "haystack.agent.step.tool.output"  # opt-in: text, or JSON with `error`
 HAYSTACK_MODEL_INPUT = "haystack.agent.step.llm.input"  # opt-in: JSON, messages and tools
 HAYSTACK_MODEL_OUTPUT = "haystack.agent.step.llm.output"  # opt-in: JSON, replies with usage
-
-# Ours, headers of a webhook.
-HEADER_DELIVERY = "Loopguard-Delivery"  # of a webhook: the id of the stop, in every attempt
-HEADER_SIGNATURE = "Loopguard-Signature"  # of a webhook: when it was sent, and who sent it

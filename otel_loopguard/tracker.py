@@ -246,7 +246,9 @@ class RunTracker:
         placed = node.placed(whole, timed=not self._live)
         run.gaps.take(placed)
         hearing.record(placed, started_ns=record.started_ns, refused=node.refused, is_late=is_late)
-        if is_late or node.refused or step.kind != "tool" or step.input_tokens or step.cost_usd:
+        # Most tool calls have nothing to add: they were counted when they began.
+        spends = placed.input_tokens or placed.output_tokens or placed.cost_usd
+        if spends or is_late or node.refused or step.kind != "tool" or hearing.is_behind:
             self._settle(hearing, node, placed)
         return asides.with_them(hearing.verdict(node, placed, opened=opened))
 

@@ -9,17 +9,22 @@ from collections.abc import Mapping
 from typing import NamedTuple, cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from otel_loopguard import semconv
 from otel_loopguard.policy import PolicyError
 from otel_loopguard.version import VERSION
+
+HEADER_DELIVERY = "Loopguard-Delivery"
+"""The id of the stop, in every attempt."""
+
+HEADER_SIGNATURE = "Loopguard-Signature"
+"""When it was sent, and who sent it."""
 
 _PRINTABLE = re.compile(r"[\x21-\x7e]+")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e\t]*[\x21-\x7e])?")
 _OURS = (
     *("connection", "content-length", "content-type", "host", "transfer-encoding"),
-    semconv.HEADER_DELIVERY.lower(),
-    semconv.HEADER_SIGNATURE.lower(),
+    HEADER_DELIVERY.lower(),
+    HEADER_SIGNATURE.lower(),
 )
 
 

@@ -11,8 +11,7 @@ import urllib.error
 import urllib.request
 from typing import NamedTuple
 
-from otel_loopguard import semconv
-from otel_loopguard.abort.webhook_address import Address
+from otel_loopguard.abort.webhook_address import HEADER_DELIVERY, HEADER_SIGNATURE, Address
 
 
 class Answer(NamedTuple):
@@ -71,9 +70,9 @@ class Sender:
 
     def send(self, text: bytes, delivery: str, timeout_s: float) -> Answer:
         """Post once; `delivery` is the id that all attempts of one delivery share."""
-        headers = {**self._headers, semconv.HEADER_DELIVERY: delivery}
+        headers = {**self._headers, HEADER_DELIVERY: delivery}
         if self._secret is not None:
-            headers[semconv.HEADER_SIGNATURE] = _signature(self._secret, text)
+            headers[HEADER_SIGNATURE] = _signature(self._secret, text)
         post = urllib.request.Request(  # noqa: S310 -- the scheme was looked at
             self._address.url, text, headers, method="POST"
         )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import pytest
 from opentelemetry.sdk.metrics import Counter, MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
+from otel_loopguard import bounded_names
 from otel_loopguard.bounded_names import NAMES
 from tests._tracing import ONE_RULE, Traced
 
@@ -45,3 +47,45 @@ def test_agents_without_end_are_told_apart_up_to_a_bound(process: Traced) -> Non
     other = {"gen_ai.agent.name": "_OTHER", "loopguard.step.kind": "llm"}
     assert [n for labels, n in process.counts("loopguard.steps") if labels == other] == [5]
     assert process.total("loopguard.steps") == NAMES + 5
+
+
+def test_sub_agents_without_end_take_no_name_of_an_agent_that_has_runs(
+    process: Traced, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded_names, "NAMES", 3)
+    process.guard(ONE_RULE)
+    with process.agent("scout"):
+        for number in range(5):
+            with process.agent(f"sub-agent {number}"), process.chat():
+                pass
+    with process.agent("cook"), process.chat():
+        assert agents(process, "loopguard.run.age.max") == {"scout", "cook"}
+        assert agents(process, "loopguard.run.active") == {"scout", "cook"}
+
+    assert agents(process, "loopguard.runs") == {"scout", "cook"}
+    spent = {"sub-agent 0", "sub-agent 1", "sub-agent 2", "_OTHER"}
+    for metric in ("loopguard.steps", "loopguard.token.usage", "loopguard.cost"):
+        assert agents(process, metric) == spent
+    assert process.total("loopguard.steps") == 6
+
+
+@pytest.mark.parametrize("they_are", ["shut down", "at work"])
+def test_agents_of_many_guards_are_told_apart_up_to_a_bound(
+    process: Traced, monkeypatch: pytest.MonkeyPatch, they_are: str
+) -> None:
+    monkeypatch.setattr(bounded_names, "NAMES", 3)
+    seen: set[str] = set()
+    for number in range(5):
+        guard = process.guard(ONE_RULE)
+        with process.agent(f"agent {number}"), process.chat():
+            pass
+        seen |= agents(process, "loopguard.steps")
+        if they_are == "shut down":
+            guard.shutdown()
+
+    assert seen == {"agent 0", "agent 1", "agent 2", "_OTHER"}
+    assert process.total("loopguard.steps") == (5 if they_are == "shut down" else 1 + 2 + 3 + 4 + 5)
+
+
+def agents(process: Traced, metric: str) -> set[str]:
+    return {labels["gen_ai.agent.name"] for labels, _ in process.counts(metric)}

@@ -53,6 +53,36 @@ def test_agents_of_too_many_are_added_up_as_one(monkeypatch: pytest.MonkeyPatch)
     assert spent(totals) == {"scout": (1, 0, 0.0), OTHER: (3, 0, 0.0)}
 
 
+def test_those_of_guards_without_end_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_names, "NAMES", 2)
+    left = AgentTotals(BoundedNames())
+    for guard in range(5):
+        totals = AgentTotals(BoundedNames())
+        totals.count(f"agent {guard}", "llm", 1)
+        totals.spend(f"agent {guard}", NOTHING_TAKEN, (0.0, 1, 1, 0, 0.0))
+        left.add(totals)
+
+    assert left.steps == {("agent 0", "llm"): 1, ("agent 1", "llm"): 1, (OTHER, "llm"): 3}
+    assert spent(left) == {"agent 0": (1, 0, 0.0), "agent 1": (1, 0, 0.0), OTHER: (3, 0, 0.0)}
+
+
+def test_an_agent_may_stand_at_zero() -> None:
+    totals = AgentTotals(BoundedNames())
+    totals.count("scout", "llm", 2)
+    totals.of("cook")
+    assert totals.agents() == ("scout", "cook")
+
+    for agent in totals.agents():
+        totals.announce(agent)
+    assert totals.steps == {
+        ("scout", "llm"): 2,
+        ("scout", "tool"): 0,
+        ("cook", "tool"): 0,
+        ("cook", "llm"): 0,
+    }
+    assert spent(totals) == {"scout": (0, 0, 0.0), "cook": (0, 0, 0.0)}
+
+
 def test_names_that_came_first_are_kept_and_others_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded_names, "NAMES", 2)
     agents = BoundedNames()
