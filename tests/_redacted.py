@@ -43,6 +43,7 @@ class Gateway(NamedTuple):
     collector: Collector
     file: Path
     logs: Path
+    metrics: Path
     lines: Lines
 
     def spans(self, trace_id: int, count: int = 1) -> list[dict[str, Any]]:
@@ -76,12 +77,12 @@ def redacting(folder: Path) -> Generator[Gateway]:
     """Run gateway.yaml, with everything kept, until the block is left."""
     file = folder / "spans.jsonl"
     overlay = to_file(file, "traces/agents", "traces/others")
-    overlay["exporters"]["file/logs"] = {
-        "path": str(folder / "logs.jsonl"),
-        "flush_interval": "100ms",
-    }
-    overlay["service"]["pipelines"]["logs"] = {"exporters": ["file/logs"]}
+    others = {"logs": folder / "logs.jsonl", "metrics/in": folder / "metrics.jsonl"}
+    for pipeline, path in others.items():
+        exporter = f"file/{path.stem}"
+        overlay["exporters"][exporter] = {"path": str(path), "flush_interval": "100ms"}
+        overlay["service"]["pipelines"][pipeline] = {"exporters": [exporter]}
     policies = [{"name": "all", "type": "always_sample"}]
     overlay["processors"] = {"tail_sampling": {"policies": policies}}
     with running(folder, "gateway.yaml", overlay, {"DECISION_WAIT": "1s"}) as collector:
-        yield Gateway(collector, file, folder / "logs.jsonl", Lines(file))
+        yield Gateway(collector, file, others["logs"], others["metrics/in"], Lines(file))
