@@ -1,4 +1,4 @@
-"""A gateway that keeps all spans, and what it has let through, by trace."""
+"""A gateway that keeps all spans, what it has let through, by trace, and a replay of that."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from otel_loopguard import Policy
+from otel_loopguard.replay import ReplayedRun, replay_file
 from tests._collector import Collector, eventually, running, span, spans_of, to_file
 
 TRACE_ID = re.compile(rb'"traceId":"([0-9a-f]{32})"')
@@ -43,6 +45,7 @@ class Gateway(NamedTuple):
     collector: Collector
     file: Path
     logs: Path
+    metrics: Path
     lines: Lines
 
     def spans(self, trace_id: int, count: int = 1) -> list[dict[str, Any]]:
@@ -76,12 +79,26 @@ def redacting(folder: Path) -> Generator[Gateway]:
     """Run gateway.yaml, with everything kept, until the block is left."""
     file = folder / "spans.jsonl"
     overlay = to_file(file, "traces/agents", "traces/others")
-    overlay["exporters"]["file/logs"] = {
-        "path": str(folder / "logs.jsonl"),
-        "flush_interval": "100ms",
-    }
-    overlay["service"]["pipelines"]["logs"] = {"exporters": ["file/logs"]}
+    others = {"logs": folder / "logs.jsonl", "metrics/in": folder / "metrics.jsonl"}
+    for pipeline, path in others.items():
+        exporter = f"file/{path.stem}"
+        overlay["exporters"][exporter] = {"path": str(path), "flush_interval": "100ms"}
+        overlay["service"]["pipelines"][pipeline] = {"exporters": [exporter]}
     policies = [{"name": "all", "type": "always_sample"}]
     overlay["processors"] = {"tail_sampling": {"policies": policies}}
     with running(folder, "gateway.yaml", overlay, {"DECISION_WAIT": "1s"}) as collector:
-        yield Gateway(collector, file, folder / "logs.jsonl", Lines(file))
+        yield Gateway(collector, file, others["logs"], others["metrics/in"], Lines(file))
+
+
+def replayed(text: bytes, folder: Path) -> list[ReplayedRun]:
+    """Return the runs in lines of OTLP/JSON, as the default policy judges them."""
+    file = folder / "spans.jsonl"
+    file.write_bytes(text)
+    found = [*replay_file(str(file), Policy())]
+    return [each for each in found if isinstance(each, ReplayedRun)]
+
+
+def first_trip(run: ReplayedRun) -> tuple[str, int | None] | None:
+    """Return the rule that would have stopped a run first, and at which step."""
+    trips = [(each.rule, each.step) for each in run.violations if each.action == "abort"]
+    return trips[0] if trips else None

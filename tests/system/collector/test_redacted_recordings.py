@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from otel_loopguard import Policy
-from otel_loopguard.replay import ReplayedRun, replay_file
+from otel_loopguard.replay import ReplayedRun
 from tests._command import command
 from tests._recordings import FOLDERS, Recording, written_scripts
-from tests._redacted import Gateway, redacting
+from tests._redacted import Gateway, first_trip, redacting, replayed
 
 CANARIES = (
     *("weather in paris", "no results for", "value of alpha", "final answer", "you help"),
@@ -61,18 +60,6 @@ def redacted(gateway: Gateway, recording: Recording) -> bytes:
         gateway.spans(trace_id, spans)
     lines = {line: None for each in counted for line in gateway.lines.of(f"{each:032x}")}
     return b"".join(lines)
-
-
-def replayed(text: bytes, folder: Path) -> list[ReplayedRun]:
-    file = folder / "spans.jsonl"
-    file.write_bytes(text)
-    found = [*replay_file(str(file), Policy())]
-    return [each for each in found if isinstance(each, ReplayedRun)]
-
-
-def first_trip(run: ReplayedRun) -> tuple[str, int | None] | None:
-    trips = [(each.rule, each.step) for each in run.violations if each.action == "abort"]
-    return trips[0] if trips else None
 
 
 def figures(run: ReplayedRun, folder: str) -> tuple[int, ...]:
