@@ -64,15 +64,21 @@ test-providers:
 
 # Official clients for Python and for JavaScript; these need Node 20 or later with its npm.
 test-clients:
+	$(in) clients python -m scripts.javascript_packages tests/clients/javascript
 	$(in) clients pytest tests/clients
 
 # The boards: as generated, of Grafana's types, and with data in every panel. Needs Node as well.
 test-dashboards:
+	$(in) dashboards python -m scripts.javascript_packages tests/dashboards
+	$(in) dashboards python -m scripts.debian_packages prometheus promtool
 	$(in) dashboards pytest -n auto --dist loadfile tests/dashboards
 
-# A first build of the collector takes longer than a test may.
+# A first build of the collector takes longer than a test may, and so may the environment of the
+# agents in the stack, and Debian's packages.
 test-system:
 	$(in) test python -m scripts.collector_binary
+	$(in) test python -m scripts.debian_packages prometheus promtool alertmanager amtool
+	$(in) demo python -c pass
 	$(in) test pytest -n auto --dist loadfile $(sessions)
 
 test-oldest test-all-pythons: export HYPOTHESIS_PROFILE = brief

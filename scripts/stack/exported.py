@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -82,25 +83,40 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...]
 
 
+class Exported:
+    """The spans of a file that is being written to, each read once."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._read = 0
+        """How many bytes of it, in whole lines."""
+
+    def more(self) -> list[Span]:
+        """The spans that have come since the last time, as they came."""
+        spans: list[Span] = []
+        with suppress(FileNotFoundError), self._file.open("rb") as file:
+            file.seek(self._read)
+            for line in file:
+                if line.endswith(b"\n"):  # the last one may still be written to
+                    spans += _spans(msgspec.json.decode(line, type=_Line))
+                    self._read += len(line)
+        return spans
+
+
 def exported(file: Path) -> list[Span]:
     """All spans that are in the file by now."""
-    if not file.exists():
-        return []
-    # The last line may still be written to.
-    whole = [line for line in file.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
-    return [span for line in whole for span in _spans(msgspec.json.decode(line, type=_Line))]
+    return Exported(file).more()
 
 
-def violations(file: Path, **attributes: str) -> list[tuple[Span, Event]]:
-    """The violations that are in the file by now, with their spans, oldest first."""
+def violations(spans: Iterable[Span], **attributes: str) -> list[tuple[Span, Event]]:
+    """The violations in spans, each with its span; in attributes `__` is a dot."""
     wanted = {name.replace("__", "."): value for name, value in attributes.items()}
-    found = [
+    return [
         (span, event)
-        for span in exported(file)
+        for span in spans
         for event in span.events
         if event.name == "loopguard.violation" and wanted.items() <= event.attributes.items()
     ]
-    return sorted(found, key=lambda pair: pair[1].at)
 
 
 def _spans(line: _Line) -> Iterator[Span]:

@@ -94,7 +94,8 @@ def runaway_agent(stack: Stack, *, stays: bool = False, **variables: str) -> Gen
             service="runaway",
             model_url=model.url,
             arguments=(
-                *(HOOKED, "--name", "runaway", "--model", "gpt-4o"),
+                # Until it is stopped, however long that takes on a busy machine.
+                *(HOOKED, "--name", "runaway", "--model", "gpt-4o", "--turns", "1000000"),
                 *(("--runs", "2", "--pause", "86400") if stays else ()),
             ),
             variables={**PRICED, "STOP_URL": address, **variables},

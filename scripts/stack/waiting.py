@@ -23,14 +23,20 @@ def eventually(
 ) -> T:
     """The first answer that holds; `unless` says why it is of no use to wait any longer.
 
+    An `OSError` is no answer yet.
+
     Raises:
         TooLateError: there was none in time, or there is a reason why there will be none.
 
     """
     ends = time.monotonic() + within_s
     while True:
-        answer = ask()
-        if answer:
+        answer: T | OSError | None
+        try:
+            answer = ask()
+        except OSError as error:  # on a busy machine one of many questions may have no answer
+            answer = error
+        if answer and not isinstance(answer, OSError):
             return answer
         reason = unless()
         if reason is not None:

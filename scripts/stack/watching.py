@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 
-from scripts.stack.exported import violations
+from scripts.stack.exported import Exported, violations
 from scripts.stack.whole import Stack
 
 COUNTED = "sum by (gen_ai_agent_name, loopguard_rule) "
@@ -18,7 +19,7 @@ class Watch:
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
-        self._trips = 0
+        self._exported = Exported(stack.gateway.exported)
         self._counts: Mapping[tuple[str, str], float] = {}
         self._states: Mapping[tuple[str, str], str] = {}
         self._pages = 0
@@ -26,16 +27,17 @@ class Watch:
     def look(self) -> None:
         """Tell what has happened since the last look."""
         self._look_at_trips()
-        self._look_at_counts()
-        self._look_at_alerts()
+        # Who does not answer now may do so at the next look; who never will again has ended.
+        with suppress(OSError):
+            self._look_at_counts()
+            self._look_at_alerts()
         self._look_at_pages()
 
     def _look_at_trips(self) -> None:
-        trips = violations(self._stack.gateway.exported, loopguard__action="abort")
-        for span, event in trips[self._trips :]:
+        # As they come: a trace is exported seconds after its trip, and some later than others.
+        for span, event in violations(self._exported.more(), loopguard__action="abort"):
             rule = event.attributes.get("loopguard.rule")
             _tell("trip", event.at, f"{span.service}: {rule} in trace {span.trace_id}")
-        self._trips = len(trips)
 
     def _look_at_counts(self) -> None:
         counts = {

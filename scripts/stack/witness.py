@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
 import msgspec
@@ -55,7 +55,8 @@ def witness(prometheus: Prometheus) -> Generator[Witness]:
 
     def watch() -> None:
         while not over.wait(LOOK_S):
-            seen.look(prometheus)
+            with suppress(OSError):  # the next look may be answered again
+                seen.look(prometheus)
 
     thread = Thread(target=watch, daemon=True)
     thread.start()
