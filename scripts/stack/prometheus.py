@@ -15,6 +15,9 @@ from scripts.debian_packages import programs
 from scripts.stack.http_client import ask
 from scripts.stack.programs import Program, free_ports, running
 
+FETCH_S = 5
+"""How often metrics are fetched, and how long that may take, where they are."""
+
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
     """One series of an answer, at one moment."""
@@ -140,21 +143,26 @@ class Prometheus:
 def prometheus(
     folder: Path,
     *,
-    rules: Iterable[Path],
-    alertmanager: str,
+    rules: Iterable[Path] = (),
+    alertmanager: str | None = None,
+    agents: Iterable[str] = (),
 ) -> Generator[Prometheus]:
     """Run Prometheus until the block is left.
 
     Args:
         folder: where its data, its configuration and its log go.
         rules: the files of its rules.
-        alertmanager: host and port of the one that it tells.
+        alertmanager: host and port of the one that it tells, if there is one.
+        agents: hosts and ports that it fetches metrics from, as of the job `agents`.
 
     """
     [port] = free_ports(1)
+    told = [] if alertmanager is None else [{"static_configs": [{"targets": [alertmanager]}]}]
     configuration = {
+        "global": {"scrape_interval": f"{FETCH_S}s", "scrape_timeout": f"{FETCH_S}s"},
+        "scrape_configs": [{"job_name": "agents", "static_configs": [{"targets": [*agents]}]}],
         "rule_files": [*map(str, rules)],
-        "alerting": {"alertmanagers": [{"static_configs": [{"targets": [alertmanager]}]}]},
+        "alerting": {"alertmanagers": told},
         # What several processes send by one collector may come in late.
         "storage": {"tsdb": {"out_of_order_time_window": "5m"}},
     }

@@ -1,6 +1,7 @@
 """A process with an agent that runs in circles: the guard stops it, and Prometheus may ask why.
 
-Prints one line of JSON, the port and the offending spans by action, and ends with its input.
+Writes the port and the offending spans by action to the file that it is given, as JSON, and is there
+to be asked until it is terminated, or for ten minutes.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from pathlib import Path
 
 from opentelemetry import trace
 from opentelemetry.sdk.metrics import MeterProvider
@@ -71,5 +73,8 @@ told = {
     "offending": offending,
     "exported": exported,
 }
-print(json.dumps(told), flush=True)  # noqa: T201 - for the test that started this
-sys.stdin.read()
+file = Path(sys.argv[1])
+whole = file.with_suffix(".new")
+whole.write_text(json.dumps(told))
+whole.replace(file)  # whoever waits for it sees all of it
+time.sleep(600)

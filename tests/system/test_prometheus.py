@@ -2,136 +2,76 @@
 
 from __future__ import annotations
 
-import json
-import os
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
-from urllib.error import URLError
-from urllib.parse import urlencode
+from typing import TypeVar
 
+import msgspec
 import pytest
 
 from otel_loopguard.agent_loop.telemetry import CONTENT
 from scripts.debian_packages import programs
+from scripts.stack.programs import running
+from scripts.stack.prometheus import Prometheus, prometheus
+from scripts.stack.waiting import eventually
 
 HERE = Path(__file__).parent
 WITHIN_S = 60
-CONFIGURATION = """\
-global:
-  scrape_interval: 1s
-  scrape_timeout: 1s
-scrape_configs:
-  - job_name: agents
-    static_configs:
-      - targets: ["{target}"]
-"""
 T = TypeVar("T")
 
 
-class Stage(NamedTuple):
-    """An agent's process that has looped, what it told, and a Prometheus that fetches from it."""
+class Told(msgspec.Struct, frozen=True):
+    """What the agent tells of itself."""
 
-    told: dict[str, Any]
-    url: str
+    port: int
+    ending: str
+    offending: dict[str, tuple[str, str]]
+    """The trace id and the span id, by action."""
+    exported: list[str]
 
     @property
-    def target(self) -> str:
-        return f"127.0.0.1:{self.told['port']}"
-
-    def ask(self, path: str, **parameters: str) -> Any:
-        address = f"{self.url}/api/v1/{path}?{urlencode(parameters)}"
-        with urllib.request.urlopen(address, timeout=30) as answer:  # noqa: S310 - our own server
-            return json.load(answer)["data"]
-
-    def query(self, expression: str) -> list[tuple[dict[str, str], float]]:
-        found = self.ask("query", query=expression)["result"]
-        return [(each["metric"], float(each["value"][1])) for each in found]
-
-    def exemplars(self, expression: str) -> list[tuple[dict[str, str], dict[str, str]]]:
-        """The labels of each series, and those of its latest exemplar."""
-        now = time.time()
-        found = self.ask(
-            "query_exemplars", query=expression, start=f"{now - 600}", end=f"{now + 60}"
-        )
-        return [(each["seriesLabels"], each["exemplars"][-1]["labels"]) for each in found]
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
 
 
-def eventually(answer: Callable[[], T]) -> T:
-    ends = time.monotonic() + WITHIN_S
-    while not (found := answer()):
-        assert time.monotonic() < ends, f"not within {WITHIN_S} s; the last answer was {found!r}"
-        time.sleep(0.1)
-    return found
+class Stage(msgspec.Struct, frozen=True):
+    """An agent's process that has looped, what it told, and a Prometheus that fetches from it."""
 
+    told: Told
+    prometheus: Prometheus
 
-@contextmanager
-def running(*command: str | Path, **options: Any) -> Generator[subprocess.Popen[str]]:
-    process = subprocess.Popen([*map(str, command)], text=True, **options)
-    try:
-        yield process
-    finally:
-        process.terminate()
-        process.wait(30)
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+    def shows(self, what: str, ask: Callable[[], T]) -> T:
+        return eventually(what, ask, within_s=WITHIN_S, unless=self.prometheus.program.fault)
 
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stage]:
     folder = tmp_path_factory.mktemp("prometheus")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    shown = {**os.environ, CONTENT: "SPAN_ONLY"}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with running(sys.executable, HERE / "_looping_agent.py", env=shown, **pipes) as agent:
-        assert agent.stdout is not None
-        told = json.loads(agent.stdout.readline())
-        configuration = folder / "prometheus.yml"
-        configuration.write_text(CONFIGURATION.format(target=f"127.0.0.1:{told['port']}"))
-        log = folder / "log"
-        with (
-            log.open("w") as file,
-            running(
-                programs("prometheus")["prometheus"],
-                f"--config.file={configuration}",
-                f"--storage.tsdb.path={folder / 'data'}",
-                f"--web.listen-address={url.removeprefix('http://')}",
-                "--enable-feature=exemplar-storage",
-                stderr=file,
-            ) as prometheus,
-        ):
-            found = Stage(told, url)
-
-            def scraped() -> bool:
-                assert prometheus.poll() is None, log.read_text()
-                try:
-                    return bool(found.query("up == 1"))
-                except URLError:
-                    return False
-
-            eventually(scraped)
-            yield found
+    file = folder / "told.json"
+    command = [sys.executable, HERE / "_looping_agent.py", file]
+    with running("agent", command, folder, {CONTENT: "SPAN_ONLY"}) as agent:
+        eventually("what the agent tells", file.exists, within_s=WITHIN_S, unless=agent.fault)
+        told = msgspec.json.decode(file.read_bytes(), type=Told)
+        with prometheus(folder, agents=[told.address]) as found:
+            stage = Stage(told, found)
+            stage.shows("the agent's metrics", lambda: found.query("up == 1"))
+            yield stage
 
 
 def test_the_loop_was_stopped_and_the_trip_is_counted(stage: Stage) -> None:
-    assert stage.told["ending"] == "repeated_call"
+    assert stage.told.ending == "repeated_call"
     expression = 'loopguard_violations_total{loopguard_action="abort"} > 0'
-    [(labels, value)] = eventually(lambda: stage.query(expression))
+    [found] = stage.shows("the trip", lambda: stage.prometheus.query(expression))
 
-    assert value == 1
-    assert {name: labels[name] for name in labels if not name.startswith("otel_scope_")} == {
+    assert found.number == 1
+    labels = {name: each for name, each in found.metric.items() if "otel_scope" not in name}
+    assert labels == {
         "__name__": "loopguard_violations_total",
         "gen_ai_agent_name": "scout",
-        "instance": stage.target,
+        "instance": stage.told.address,
         "job": "agents",
         "loopguard_action": "abort",
         "loopguard_rule": "repeated_result",
@@ -139,24 +79,25 @@ def test_the_loop_was_stopped_and_the_trip_is_counted(stage: Stage) -> None:
 
 
 def test_its_exemplar_is_the_span_of_the_offending_step(stage: Stage) -> None:
-    trace_id, span_id = stage.told["offending"]["abort"]
+    trace_id, span_id = stage.told.offending["abort"]
     expression = 'loopguard_violations_total{loopguard_action="abort"}'
-    [(labels, exemplar)] = eventually(lambda: stage.exemplars(expression))
+    [found] = stage.shows("its exemplar", lambda: stage.prometheus.exemplars(expression))
 
-    assert labels["gen_ai_agent_name"] == "scout"
-    assert exemplar == {"trace_id": trace_id, "span_id": span_id}
-    assert span_id in stage.told["exported"]
+    assert found.series_labels["gen_ai_agent_name"] == "scout"
+    assert found.exemplars[-1].labels == {"trace_id": trace_id, "span_id": span_id}
+    assert span_id in stage.told.exported
 
 
 def test_buckets_of_the_application_have_exemplars_too(stage: Stage) -> None:
-    found = eventually(lambda: stage.exemplars("agent_turn_duration_seconds_bucket"))
+    name = "agent_turn_duration_seconds_bucket"
+    [found] = stage.shows("exemplars of turns", lambda: stage.prometheus.exemplars(name))
 
-    assert [labels["le"] for labels, _ in found] == ["1.0"]
-    assert found[0][1]["trace_id"] == stage.told["offending"]["abort"][0]
+    assert found.series_labels["le"] == "1.0"
+    assert found.exemplars[-1].trace_id == stage.told.offending["abort"][0]
 
 
 def test_promtool_finds_nothing_wrong_with_the_text(stage: Stage) -> None:
-    with urllib.request.urlopen(f"http://{stage.target}/metrics", timeout=30) as answer:
+    with urllib.request.urlopen(f"http://{stage.told.address}/metrics", timeout=30) as answer:
         text = answer.read()
     done = subprocess.run(
         [programs("promtool")["promtool"], "check", "metrics"],

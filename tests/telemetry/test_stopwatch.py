@@ -110,7 +110,11 @@ def test_a_stopwatch_that_fails_harms_nobody(process: Traced, callback: str) -> 
 def test_both_kinds_of_spans_of_a_loop_are_measured(process: Traced) -> None:
     guard: Any = process.guard()
     kinds = list[tuple[str, str]]()
-    guard._stopwatch._tell = lambda callback, _: kinds.append((callback, kind))
+
+    def tell(callback: str, _taken_s: float) -> None:
+        kinds.append((callback, kind))
+
+    guard._stopwatch._tell = tell
     for turn in range(4 * EVERY):  # as one loop of a model's call and a tool's
         kind = ("chat", "execute_tool")[turn % 2]
         with process.tracer.start_as_current_span(kind):

@@ -141,9 +141,11 @@ def test_what_a_tool_call_takes_is_told_as_soon_as_it_is_over(
     process.guard(Policy.none(), dialects=[ours, *BUILT_IN])
     with process.agent():
         with ExitStack() as calls:
-            for _ in range(depth):
-                call = calls.enter_context(process.tracer.start_as_current_span("call"))
-            call.set_attribute(f"gen_ai.usage.{tokens}_tokens", 7)
+            spans = [
+                calls.enter_context(process.tracer.start_as_current_span("call"))
+                for _ in range(depth)
+            ]
+            spans[-1].set_attribute(f"gen_ai.usage.{tokens}_tokens", 7)
         assert by_agent(process, "loopguard.token.usage", "gen_ai.token.type") == {
             ("scout", "input"): 7 if tokens == "input" else 0,
             ("scout", "output"): 7 if tokens == "output" else 0,
@@ -188,6 +190,19 @@ def test_counters_of_several_guards_add_up_and_never_go_back(
     assert spent() == both + 20
 
 
+def hear_of_too_many(process: Traced, guard: LoopGuardSpanProcessor) -> None:
+    """Let a guard hear of four agents at once, and of their end."""
+    agent = {"gen_ai.operation.name": "invoke_agent"}
+    spans: list[Any] = [
+        process.tracer.start_span("invoke_agent", Context(), attributes=agent) for _ in range(4)
+    ]
+    for span in spans:
+        guard.on_start(span)
+    for span in spans:  # else what is around this knows the run, and the run the guard
+        span.end()
+        guard.on_end(span)
+
+
 @pytest.mark.parametrize("leave", [shut_down, let_go], ids=["shut-down", "let-go"])
 def test_evictions_of_a_guard_that_is_no_more_are_counted_still(
     process: Traced,
@@ -198,17 +213,8 @@ def test_evictions_of_a_guard_that_is_no_more_are_counted_still(
     guards = [
         LoopGuardSpanProcessor(mode="observe", meter_provider=process.meters) for _ in range(2)
     ]
-    agent = {"gen_ai.operation.name": "invoke_agent"}
-    for guard in guards:
-        spans: list[Any] = [
-            process.tracer.start_span("invoke_agent", Context(), attributes=agent) for _ in range(4)
-        ]
-        for span in spans:
-            guard.on_start(span)
-        for span in spans:  # else what is around this knows the run, and the run the guard
-            span.end()
-            guard.on_end(span)
-    del guard
+    for number in range(2):
+        hear_of_too_many(process, guards[number])
     assert process.total("loopguard.evictions", store="runs") == 4
 
     leave(guards)
