@@ -204,7 +204,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
         verdict = began_s = None
         try:
             try:
-                began_s = time.perf_counter() if next(self._stopwatch.starts) else None
+                if next(self._stopwatch.starts):
+                    began_s = time.perf_counter()
                 self._reloading.look()
                 if not self._surroundings.settled:
                     self._surroundings.look(span, parent_context)
@@ -227,7 +228,8 @@ class LoopGuardSpanProcessor(SpanProcessor):
             return
         began_s = None
         try:
-            began_s = time.perf_counter() if next(self._stopwatch.ends) else None
+            if next(self._stopwatch.ends):
+                began_s = time.perf_counter()
             record = record_of(span)
             if self._aside.depth and self._tracker.runs.spans.get(record.span_id) is None:
                 return

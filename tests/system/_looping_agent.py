@@ -1,7 +1,7 @@
 """A process with an agent that runs in circles: the guard stops it, and Prometheus may ask why.
 
-Writes the port and the offending spans by action to the file that it is given, as JSON, and is there
-to be asked until it is terminated, or for ten minutes.
+Writes its port and the offending spans by action to the file that it is given, as JSON, and may be
+asked until it is terminated, or for ten minutes.
 """
 
 from __future__ import annotations

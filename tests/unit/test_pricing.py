@@ -12,6 +12,7 @@ import genai_prices
 import msgspec
 import pytest
 
+from otel_loopguard import LoopGuard
 from otel_loopguard.pricing import Price, Pricing, Usage, input_tokens_of, load_estimate
 from otel_loopguard.steps import Step, StepKind
 
@@ -314,6 +315,15 @@ class TestEstimates:
         step = call(provider=provider, model=model, input_tokens=1_000_000)
 
         assert Pricing(estimate=True).cost_of(step) == pytest.approx(input_usd)
+
+    @pytest.mark.parametrize(("budget_usd", "expected_usd"), [(None, 0), (1_000.0, 2.5)])
+    def test_are_made_only_where_there_is_a_budget(
+        self, budget_usd: float | None, expected_usd: float
+    ):
+        guard = LoopGuard(max_cost_usd=budget_usd)
+        guard.record(call(provider="openai", model="gpt-4o", input_tokens=1_000_000))
+
+        assert guard.stats().cost_usd == pytest.approx(expected_usd)
 
     def test_are_what_the_package_says_of_the_same_tokens(self):
         step = call(
