@@ -21,5 +21,5 @@ def command(
         check=False,
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **environment},
-        timeout=60,
+        timeout=240,
     )

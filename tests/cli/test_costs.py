@@ -41,7 +41,7 @@ def command(*arguments: str, cwd: Path) -> str:
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert (result.returncode, result.stderr) == (0, "")
     return result.stdout

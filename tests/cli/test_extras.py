@@ -26,7 +26,7 @@ def without(missing: str, folder: Path, *arguments: str) -> subprocess.Completed
         capture_output=True,
         check=False,
         env={**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"},
-        timeout=60,
+        timeout=240,
     )
 
 

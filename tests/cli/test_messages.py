@@ -24,7 +24,7 @@ def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         text=True,
-        timeout=60,
+        timeout=240,
     )
 
 

@@ -34,7 +34,7 @@ def backtest(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         text=True,
-        timeout=60,
+        timeout=240,
     )
 
 

@@ -150,7 +150,7 @@ def test_output_that_cannot_be_written_is_one_plain_line(arguments: tuple[str, .
             check=False,
             cwd=DATA,
             env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""},
-            timeout=60,
+            timeout=240,
         )
     why = b"otel-loopguard: the output cannot be written: No space left on device\n"
     assert (result.stderr, result.returncode) == (why, 2)
@@ -168,7 +168,7 @@ def test_without_standard_output_one_plain_line_says_so():
         check=False,
         cwd=DATA,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=60,
+        timeout=240,
     )
     why = b"otel-loopguard: the output cannot be written: standard output is closed\n"
     assert (result.stderr, result.returncode) == (why, 2)
@@ -376,7 +376,7 @@ def test_the_package_runs_as_the_script_does():
         check=False,
         cwd=DATA,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=60,
+        timeout=240,
     )
     assert result.stdout.decode() == (DATA / "runs.json.out").read_text("utf-8")
     assert (result.returncode, result.stderr) == (3, b"")

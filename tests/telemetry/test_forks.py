@@ -95,7 +95,7 @@ def ran(scene: str, limits: str = "", meters: str = MEASURED) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=240,
     )
     assert done.stderr == ""
     return done.stdout.strip()

@@ -343,7 +343,7 @@ except KeyError:
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=240,
     )
 
     assert (ran.stdout, ran.stderr) == ("harmless\n", "")

@@ -25,7 +25,7 @@ def test_the_reference_loop_completes_and_is_stopped():
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=240,
     )
 
     assert done.stdout.splitlines() == [
@@ -43,7 +43,7 @@ def test_prometheus_is_led_from_a_trip_to_its_span():
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=240,
     )
 
     [abort] = [line for line in done.stdout.splitlines() if '"abort"' in line]

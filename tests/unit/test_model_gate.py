@@ -549,7 +549,7 @@ def test_clients_that_are_imported_later_are_guarded_too(world: World) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=240,
     )
 
     assert ran.stdout.splitlines() == [*["NoneType"] * 3, "function function function"], ran.stderr

@@ -622,7 +622,7 @@ def test_clients_that_are_imported_later_are_guarded_too(world: World) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=240,
     )
 
     assert ran.stdout.splitlines() == [*["NoneType"] * 4, " ".join(["function"] * 6)], ran.stderr

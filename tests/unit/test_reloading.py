@@ -851,7 +851,7 @@ def test_a_child_that_is_forked_while_it_is_read_sees_for_itself(file: Path) -> 
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=240,
     )
 
     assert (done.stdout.split(), done.stderr) == (["5", "7", "7"], "")
