@@ -6,7 +6,8 @@ Those of which there are no recordings with content.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterable, Mapping
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from tests._redacted import Gateway, first_trip, redacting, replayed
 
 TRACE_IDS = count(0xFACE)
 CALLS = 12
+BEGAN_NS = time.time_ns()
 TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"}
 CLAUDE = "com.anthropic.claude_code.tracing"
 TOO_LONG = "x" * 61440
@@ -123,14 +125,23 @@ class Redacted(NamedTuple):
     results: list[str | None]
 
 
-def through(gateway: Gateway, calls: Iterable[Call]) -> Redacted:
-    """Send the run of an agent that makes these calls."""
+def lasting(began: int, ended: int) -> Call:
+    """Return the times of a span, from milliseconds of a run."""
+    times = {"startTimeUnixNano": began, "endTimeUnixNano": ended}
+    return {name: str(BEGAN_NS + at * 1_000_000) for name, at in times.items()}
+
+
+def through(gateway: Gateway, calls: Sequence[Call]) -> Redacted:
+    """Send the run of an agent that makes these calls, one after the other."""
     trace_id, root = next(TRACE_IDS), f"{1:016x}"
     agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a"}
-    scopes = {"x": [span(trace_id, name="invoke_agent a", attributes=agent)], CLAUDE: []}
+    lasts = lasting(0, 2 * len(calls) + 2)
+    run = span(trace_id, name="invoke_agent a", attributes=agent, **lasts)
+    scopes: dict[str, list[Call]] = {"x": [run], CLAUDE: []}
     for number, call in enumerate(calls, 2):
         scope = CLAUDE if call["name"].startswith("claude_code.") else "x"
-        scopes[scope].append(span(trace_id, number, parentSpanId=root, **call))
+        lasts = lasting(2 * number - 3, 2 * number - 2)
+        scopes[scope].append(span(trace_id, number, parentSpanId=root, **call, **lasts))
     parts = [{"scope": {"name": name}, "spans": spans} for name, spans in scopes.items() if spans]
     request = {"resourceSpans": [{"scopeSpans": parts}]}
     gateway.collector.post(request)
@@ -163,7 +174,7 @@ def test_a_replay_sees_what_it_saw_before(
     [before], [after] = replayed(found.sent, tmp_path), replayed(found.written, tmp_path)
     assert before.tool_calls == after.tool_calls == CALLS
     assert first_trip(after) == first_trip(before)
-    assert (first_trip(after) is None) == bool(arguments)
+    assert (first_trip(after) is None) == bool(arguments or results)
 
 
 @pytest.mark.parametrize(
