@@ -42,7 +42,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--as-shipped", action="store_true", help="do not hurry the alert rules")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end by itself then")
     options = parser.parse_args(arguments)
-    # Whoever ends this process ends what it has started.
+    # Whoever ends this process ends what it has started, a shell that has put it in the background
+    # too: such a shell has it ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, end)
     folder = Path(mkdtemp(prefix="loopguard-stack-"))
     try:
